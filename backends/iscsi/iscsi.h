@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of the iSCSI backend share. Control plane: iscsi_open.c over iscsi_session.c (login, one command at a
+ * time), with the pure parsers of iscsi_facts.c. Data path: one struct iscsibe_engine. Names begin with iscsibe_,
+ * because iscsi_ is libiscsi's own prefix: a function of ours by one of its names would be called by the library in
+ * place of its own. */
+#ifndef BACKENDS_ISCSI_ISCSI_H
+#define BACKENDS_ISCSI_ISCSI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backends/backend.h"
+#include "backends/iscsi/iscsi_facts.h"
+
+#define ISCSIBE_MAX_IO (16u << 20)
+
+struct iscsibe_conf {
+    char *host;                 /* from the URL */
+    uint64_t port;
+    char target[ISCSI_NAME_SIZE];
+    unsigned lun;
+    char *password;             /* from the URL; wiped by conf_free */
+    char *user;                 /* from the URL or user= */
+    char *password_file;
+    char *target_user, *target_password_file;
+    char *initiator;
+    uint64_t timeout;           /* ns */
+    int header_digest;          /* 0 none, 1 crc32c */
+};
+
+/* Where and as whom to log in. Holds secrets: wiped by iscsibe_login_wipe. */
+struct iscsibe_login {
+    char portal[ISCSI_NAME_SIZE + 16]; /* "host:port", "[v6]:port" */
+    char target[ISCSI_NAME_SIZE], initiator[ISCSI_NAME_SIZE];
+    char user[ISCSI_NAME_SIZE], password[ISCSI_NAME_SIZE];
+    char target_user[ISCSI_NAME_SIZE], target_password[ISCSI_NAME_SIZE];
+    unsigned lun;
+    int64_t timeout;
+    bool crc32c;
+};
+
+struct handle {
+    struct iscsibe_login login;
+    char where[400];            /* "10.0.0.1:3260 iqn... LUN 1" made safe, for messages */
+    char identity[FACTS_IDENTITIES][128];
+    uint64_t size;
+    uint32_t block;
+    bool writable, dpofua, vpd83, vpd80;
+    enum answer volatile_cache;
+};
+
+/* iscsi_secret.c: from conf, password files and the environment. */
+int iscsibe_login_fill(struct iscsibe_login *login, const struct iscsibe_conf *conf, struct err *err);
+void iscsibe_login_wipe(struct iscsibe_login *login);
+
+struct iscsibe_engine {
+    const char *name;
+    int (*attach)(struct handle *h, const struct attach_how *how, struct context **out, struct err *err);
+    void (*detach)(struct context *c);
+    int (*submit)(struct context *c, struct request *const *requests, unsigned n);
+    int (*reap)(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns);
+    void (*counters)(struct context *c, struct kv *out);
+};
+
+extern const struct iscsibe_engine iscsibe_engine_libiscsi;
+const char *iscsibe_library(void);
+
+int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err);
+void iscsibe_close(struct handle *h);
+int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, double *share);
+
+#endif

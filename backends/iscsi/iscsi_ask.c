@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The questions that both opening and every attach ask a logical unit. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "backends/iscsi/iscsi_session.h"
+#include "backends/net/sock.h"
+
+static int no_such_lun(struct iscsibe_session *s, const char *why, struct err *err) {
+    const uint8_t cdb[12] = { 0xa0, [8] = 0x10 }; /* REPORT LUNS, 4096 bytes */
+    struct iscsibe_reply reply;
+    struct err ignored;
+    char luns[300] = "unknown";
+
+    if (iscsibe_command(s, 0, cdb, sizeof cdb, 4096, &reply, &ignored) == 0 && reply.status == SCSI_STATUS_GOOD)
+        iscsibe_luns_words(reply.data, reply.len, luns, sizeof luns);
+    return err_set(err, STATUS_TARGET, "no such LUN %u (%s). Initiator %s sees these LUNs of the target: %s",
+                   s->login->lun, why, s->login->initiator, luns);
+}
+
+int iscsibe_ready(struct iscsibe_session *s, bool *reserved, struct err *err) {
+    static const struct timespec pause = { .tv_nsec = 200 * NS_PER_MS };
+    const uint8_t cdb[6] = { 0x00 };
+    int64_t end = sock_now() + s->login->timeout;
+    struct iscsibe_reply reply;
+    char words[160];
+
+    *reserved = false;
+    for (;;) {
+        if (iscsibe_command(s, s->login->lun, cdb, sizeof cdb, 0, &reply, err) != 0) return -1;
+        if (reply.status == SCSI_STATUS_GOOD) return 0;
+        if (reply.status == SCSI_STATUS_RESERVATION_CONFLICT) {
+            *reserved = true;
+            return 0;
+        }
+        iscsibe_reply_words(&reply, words, sizeof words);
+        bool check = reply.status == SCSI_STATUS_CHECK_CONDITION;
+        if (check && reply.key == SCSI_SENSE_ILLEGAL_REQUEST &&
+            reply.ascq == SCSI_SENSE_ASCQ_LOGICAL_UNIT_NOT_SUPPORTED)
+            return no_such_lun(s, words, err);
+        /* 04/00 to 04/0x: becoming ready; no medium, standby and the like will not change by waiting */
+        bool soon = check && reply.key == SCSI_SENSE_NOT_READY && (reply.ascq == 0x0400 || reply.ascq == 0x0401);
+        if (!soon || sock_now() >= end)
+            return err_set(err, STATUS_TARGET, "LUN %u is not ready: %s", s->login->lun, words);
+        nanosleep(&pause, NULL);
+    }
+}
+
+int iscsibe_capacity(struct iscsibe_session *s, struct iscsibe_capacity *out, struct err *err) {
+    const uint8_t cdb16[16] = { 0x9e, 0x10, [13] = 32 }, cdb10[10] = { 0x25 };
+    struct iscsibe_reply reply;
+    char words[160] = "";
+
+    if (iscsibe_ask(s, cdb16, sizeof cdb16, 32, &reply)) {
+        if (iscsibe_parse_capacity16(reply.data, reply.len, out)) return 0;
+        return err_set(err, STATUS_TARGET, "READ CAPACITY(16): the answer makes no sense");
+    }
+    if (!s->dead && iscsibe_ask(s, cdb10, sizeof cdb10, 8, &reply) &&
+        iscsibe_parse_capacity10(reply.data, reply.len, out))
+        return 0;
+    if (s->dead) return err_set(err, STATUS_TARGET, "READ CAPACITY: the session was lost");
+    return err_set(err, STATUS_TARGET, "READ CAPACITY: %s", iscsibe_reply_words(&reply, words, sizeof words));
+}
+
+unsigned iscsibe_identify(struct iscsibe_session *s, bool has83, bool has80, const struct iscsibe_inquiry *inquiry,
+                          char out[FACTS_IDENTITIES][128], bool *weak, uint8_t *keep, size_t *n83) {
+    struct iscsibe_reply reply;
+
+    memset(out, 0, FACTS_IDENTITIES * sizeof out[0]);
+    *n83 = 0;
+    if (has83 && iscsibe_vpd(s, 0x83, &reply)) {
+        *n83 = reply.len;
+        memcpy(keep, reply.data, reply.len);
+    }
+    reply.len = 0;
+    if (!has80 || !iscsibe_vpd(s, 0x80, &reply)) reply.len = 0;
+    return iscsibe_identities(keep, *n83, s->data, reply.len, inquiry, out, FACTS_IDENTITIES, weak);
+}
+
+int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err) {
+    char identity[FACTS_IDENTITIES][128];
+    struct iscsibe_inquiry inquiry = { .vendor = "" };
+    struct iscsibe_capacity capacity;
+    struct iscsibe_reply reply;
+    const uint8_t cdb[6] = { 0x12, [4] = 96 };
+    uint8_t vpd83[4096];
+    size_t n83;
+    bool reserved, weak;
+
+    if (iscsibe_ready(s, &reserved, err) != 0) return -1;
+    if (reserved) return err_set(err, STATUS_TARGET, "the LUN is reserved by another initiator (RESERVATION CONFLICT)");
+    if (iscsibe_capacity(s, &capacity, err) != 0) return -1;
+    if (iscsibe_ask(s, cdb, sizeof cdb, 96, &reply)) iscsibe_parse_inquiry(reply.data, reply.len, &inquiry);
+    iscsibe_identify(s, h->vpd83, h->vpd80, &inquiry, identity, &weak, vpd83, &n83);
+    if (s->dead) return err_set(err, STATUS_TARGET, "the session was lost while the LUN was checked");
+    for (unsigned i = 0; i < FACTS_IDENTITIES; i++)
+        if (strcmp(identity[i], h->identity[i]) != 0)
+            return err_set(err, STATUS_TARGET, "the LUN is another one than was opened: %s, not %s",
+                           *identity[i] ? identity[i] : "without a name",
+                           *h->identity[i] ? h->identity[i] : "without a name");
+    if (capacity.block != h->block || capacity.blocks * capacity.block != h->size)
+        return err_set(err, STATUS_TARGET, "the LUN has changed its size since it was opened: %llu blocks of %u bytes",
+                       (unsigned long long)capacity.blocks, capacity.block);
+    return 0;
+}

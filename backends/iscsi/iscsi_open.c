@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Opening a LUN: login, everything that it says about itself, logout. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/iscsi/iscsi_session.h"
+#include "backends/net/sock.h"
+#include "base/text.h"
+#include "base/units.h"
+
+struct opening {
+    struct iscsibe_session *s;
+    struct handle *h;
+    struct facts *facts;
+    struct iscsibe_inquiry inquiry;
+    struct iscsibe_capacity capacity;
+    uint8_t vpd83[4096];
+    size_t n83;
+    bool b0, b1, b2;                /* VPD pages that the target lists */
+};
+
+/* ---- login errors ---- */
+
+/* Says what the user can do about a refused login; for a wrong name, what names there are. */
+static int explain_login(const struct iscsibe_login *login, unsigned status, struct err *err) {
+    char list[900], target[ISCSI_NAME_SIZE], cause[500];
+    struct err discovery;
+
+    text_safe(target, sizeof target, login->target, strlen(login->target));
+    snprintf(cause, sizeof cause, "%.499s", err->msg);
+    switch (status) {
+    case ISCSI_LOGIN_AUTH:
+        return err_set(err, STATUS_TARGET, "%s: target %s refuses %s: check the CHAP user and password; initiator %s",
+                       cause, target, *login->user ? "these credentials" : "a login without CHAP", login->initiator);
+    case ISCSI_LOGIN_FORBIDDEN:
+        return err_set(err, STATUS_TARGET,
+                       "%s: target %s does not admit initiator %s: add it to the target's access list, "
+                       "or give initiator=",
+                       cause, target, login->initiator);
+    case ISCSI_LOGIN_NOT_FOUND:
+    case ISCSI_LOGIN_REMOVED:
+        if (iscsibe_discover(login, list, sizeof list, &discovery) != 0)
+            snprintf(list, sizeof list, "unknown (%.300s)", discovery.msg);
+        return err_set(err, STATUS_TARGET,
+                       "%s: no target %s for initiator %s (a target that does not admit an initiator may "
+                       "say so, too); the portal offers: %s",
+                       cause, target, login->initiator, list);
+    default:
+        return err_set(err, STATUS_TARGET, "%s (target %s, initiator %s)", cause, target, login->initiator);
+    }
+}
+
+/* ---- what the unit is ---- */
+
+static int inquire(struct opening *o, struct err *err) {
+    const uint8_t cdb[6] = { 0x12, [4] = 96 };
+    struct iscsibe_reply reply;
+    char words[160];
+    const struct iscsibe_inquiry *i = &o->inquiry;
+
+    if (iscsibe_command(o->s, o->s->login->lun, cdb, sizeof cdb, 96, &reply, err) != 0) return -1;
+    if (reply.status != SCSI_STATUS_GOOD || !iscsibe_parse_inquiry(reply.data, reply.len, &o->inquiry))
+        return err_set(err, STATUS_TARGET, "INQUIRY: %s", iscsibe_reply_words(&reply, words, sizeof words));
+    if (i->qualifier == 0 && (i->type == 0x00 || i->type == 0x0e)) {
+        kv_text(&o->facts->negotiated, "vendor", "%s", i->vendor);
+        kv_text(&o->facts->negotiated, "product", "%s", i->product);
+        kv_text(&o->facts->negotiated, "revision", "%s", i->revision);
+        return 0;
+    }
+    if (i->qualifier == 0)
+        return err_set(err, STATUS_TARGET, "it is not a disk: %s (%s %s)", iscsibe_type_name(i->type), i->vendor,
+                       i->product);
+    bool reserved; /* no unit at this LUN: TEST UNIT READY says it in the way that lists those that are there */
+    if (iscsibe_ready(o->s, &reserved, err) != 0) return -1;
+    return err_set(err, STATUS_TARGET, "the target has no unit connected there (peripheral qualifier %u)",
+                   i->qualifier);
+}
+
+static void list_pages(struct opening *o) {
+    struct iscsibe_reply reply;
+    if (!iscsibe_vpd(o->s, 0x00, &reply)) return;
+    o->h->vpd83 = iscsibe_vpd_has(reply.data, reply.len, 0x83);
+    o->h->vpd80 = iscsibe_vpd_has(reply.data, reply.len, 0x80);
+    o->b0 = iscsibe_vpd_has(reply.data, reply.len, 0xb0);
+    o->b1 = iscsibe_vpd_has(reply.data, reply.len, 0xb1);
+    o->b2 = iscsibe_vpd_has(reply.data, reply.len, 0xb2);
+}
+
+static void ask_identity(struct opening *o) {
+    bool weak;
+    unsigned n =
+        iscsibe_identify(o->s, o->h->vpd83, o->h->vpd80, &o->inquiry, o->h->identity, &weak, o->vpd83, &o->n83);
+    memcpy(o->facts->identity, o->h->identity, sizeof o->facts->identity);
+    if (n == 0)
+        kv_text(&o->facts->warnings, "no-identity",
+                "the LUN has no name (VPD 83 or 80): it cannot be told from another");
+    else if (weak)
+        kv_text(&o->facts->warnings, "weak-identity",
+                "%s is not unique in the world (no registered company id): another "
+                "target may use the same",
+                o->h->identity[0]);
+}
+
+static void ask_limits(struct opening *o) {
+    struct iscsibe_reply reply;
+    struct iscsibe_limits limits;
+    struct iscsibe_provisioning lbp;
+    struct kv *n = &o->facts->negotiated;
+    uint64_t block = o->capacity.block, max = ISCSIBE_MAX_IO;
+    unsigned rate;
+
+    if (o->b0 && iscsibe_vpd(o->s, 0xb0, &reply) && iscsibe_parse_limits(reply.data, reply.len, &limits)) {
+        kv_uint(n, "max_transfer", limits.max_transfer * block);
+        kv_uint(n, "optimal_transfer", limits.optimal * block);
+        kv_uint(n, "optimal_granularity", limits.granularity * block);
+        kv_uint(n, "max_unmap", limits.max_unmap * block);
+        if (limits.max_transfer && limits.max_transfer * block < max) max = limits.max_transfer * block;
+    }
+    if (o->b1 && iscsibe_vpd(o->s, 0xb1, &reply) && iscsibe_parse_rotation(reply.data, reply.len, &rate)) {
+        if (rate == 1) kv_text(n, "rotation", "none (solid state)");
+        else if (rate > 0x400) kv_uint(n, "rotation_rpm", rate);
+    }
+    if (o->b2 && iscsibe_vpd(o->s, 0xb2, &reply) && iscsibe_parse_provisioning(reply.data, reply.len, &lbp)) {
+        kv_bool(n, "lbpu", lbp.unmap);
+        kv_bool(n, "lbpws", lbp.write_same);
+        kv_bool(n, "lbprz", lbp.read_zeros);
+        kv_text(n, "provisioning", "%s", lbp.type == 2 ? "thin" : lbp.type == 1 ? "resource" : "full or unknown");
+    }
+    o->facts->max_io = (uint32_t)(max - max % block);
+}
+
+static void ask_cache(struct opening *o) {
+    const uint8_t ten[10] = { 0x5a, 0x08, 0x08, [8] = 255 },
+                  six[6] = { 0x1a, 0x08, 0x08, [4] = 255 }; /* DBD, caching page */
+    struct iscsibe_reply reply;
+    struct iscsibe_mode mode = { .dpofua = false };
+    struct facts *f = o->facts;
+    bool known =
+        iscsibe_ask(o->s, ten, sizeof ten, 255, &reply) && iscsibe_parse_mode(reply.data, reply.len, true, &mode);
+
+    if (!known && !o->s->dead)
+        known =
+            iscsibe_ask(o->s, six, sizeof six, 255, &reply) && iscsibe_parse_mode(reply.data, reply.len, false, &mode);
+    f->dpofua = known && mode.dpofua ? ANSWER_YES : ANSWER_NO; /* unknown: SYNCHRONIZE CACHE is the safe way */
+    f->volatile_cache = known && mode.has_caching ? mode.wce ? ANSWER_YES : ANSWER_NO : ANSWER_UNKNOWN;
+    f->read_only = known && mode.write_protected;
+    if (!known) {
+        kv_text(&f->negotiated, "mode_sense", "not answered");
+        return;
+    }
+    kv_bool(&f->negotiated, "dpofua", mode.dpofua);
+    kv_bool(&f->negotiated, "write_protected", mode.write_protected);
+    if (mode.has_caching) {
+        kv_bool(&f->negotiated, "wce", mode.wce);
+        kv_bool(&f->negotiated, "rcd", mode.rcd);
+    }
+}
+
+/* Is SYNCHRONIZE CACHE(16) there? Only a clear no counts: many targets cannot be asked. */
+static void ask_flush(struct opening *o) {
+    const uint8_t cdb[12] = { 0xa3, 0x0c, 0x01, 0x91, [9] = 64 }; /* REPORT SUPPORTED OPERATION CODES, of one */
+    struct iscsibe_reply reply;
+    o->facts->can_flush = true;
+    if (!iscsibe_ask(o->s, cdb, sizeof cdb, 64, &reply) || reply.len < 4) return;
+    unsigned support = reply.data[1] & 7u;
+    if (support == 1) o->facts->can_flush = false;
+    kv_text(&o->facts->negotiated, "synchronize_cache_16", "%s", support == 1 ? "not supported" :
+            support == 3 || support == 5 ? "supported" : "unknown");
+}
+
+/* ---- who else uses it ---- */
+
+static void ask_reservations(struct opening *o, bool conflict) {
+    const uint8_t keys[10] = { 0x5e, 0x00, [7] = 0x10 }, held[10] = { 0x5e, 0x01, [8] = 64 };
+    struct iscsibe_reply reply;
+    struct facts *f = o->facts;
+    uint64_t first = 0, key = 0;
+    unsigned n = 0, type = 0;
+    bool reserved = false, known = false;
+
+    if (conflict)
+        snprintf(f->in_use, sizeof f->in_use, "it is reserved by another initiator (RESERVATION CONFLICT)");
+    if (iscsibe_ask(o->s, keys, sizeof keys, 4096, &reply))
+        known = iscsibe_parse_keys(reply.data, reply.len, &n, &first);
+    if (iscsibe_ask(o->s, held, sizeof held, 64, &reply))
+        known |= iscsibe_parse_reservation(reply.data, reply.len, &reserved, &key, &type);
+    if (!known) {
+        kv_text(&f->negotiated, "persistent_reservations", "not answered");
+        return;
+    }
+    kv_uint(&f->negotiated, "registered_keys", n);
+    kv_bool(&f->negotiated, "reserved", reserved);
+    if (reserved)
+        snprintf(f->in_use, sizeof f->in_use,
+                 "it has a persistent reservation (key %016" PRIx64 ", type %u) and %u registered "
+                 "keys: a cluster uses it",
+                 key, type, n);
+    else if (n)
+        snprintf(f->in_use, sizeof f->in_use, "%u persistent reservation keys are registered (the first: %016" PRIx64
+                 "): a cluster uses it", n, first);
+}
+
+static int ask_alua(struct opening *o, struct err *err) {
+    const uint8_t cdb[12] = { 0xa3, 0x0a, [8] = 0x10 }; /* REPORT TARGET PORT GROUPS, 4096 bytes */
+    struct iscsibe_reply reply;
+    unsigned group, state;
+
+    if (o->inquiry.tpgs == 0) return 0;
+    if (!iscsibe_port_group(o->vpd83, o->n83, &group) || !iscsibe_ask(o->s, cdb, sizeof cdb, 4096, &reply) ||
+        !iscsibe_alua_state(reply.data, reply.len, group, &state)) {
+        kv_text(&o->facts->negotiated, "alua_state", "unknown");
+        return 0;
+    }
+    kv_text(&o->facts->negotiated, "alua_state", "%s", iscsibe_alua_name(state));
+    kv_uint(&o->facts->negotiated, "alua_group", group);
+    if (state == 2 || state == 3 || state == 14)
+        return err_set(err, STATUS_TARGET, "this path is ALUA %s: name a portal whose path is active",
+                       iscsibe_alua_name(state));
+    if (state == 1)
+        kv_text(&o->facts->warnings, "alua-non-optimized",
+                "this path is not the preferred one (ALUA active/non-optimized): "
+                "what is measured includes the way to the other controller");
+    return 0;
+}
+
+/* ---- open ---- */
+
+static void describe(const struct opening *o) {
+    struct facts *f = o->facts;
+    const struct handle *h = o->h;
+    char size[24], target[90], address[64];
+    unsigned port;
+    int fd = iscsi_get_fd(o->s->iscsi);
+
+    text_safe(target, sizeof target, h->login.target, strlen(h->login.target));
+    units_size_human(size, sizeof size, f->size);
+    snprintf(f->summary, sizeof f->summary, "iSCSI %.60s %s LUN %u, %s", h->login.portal, target, h->login.lun, size);
+    snprintf(f->engine, sizeof f->engine, "%s", iscsibe_engine_libiscsi.name);
+    kv_text(&f->negotiated, "protocol", "iSCSI over TCP");
+    kv_text(&f->negotiated, "initiator", "%s", h->login.initiator);
+    kv_text(&f->negotiated, "header_digest", "%s", h->login.crc32c ? "crc32c" : "none");
+    kv_text(&f->negotiated, "chap", "%s", *h->login.target_user ? "mutual" : *h->login.user ? "yes" : "no");
+    if (sock_peer(fd, address, sizeof address, &port))
+        kv_text(&f->negotiated, "portal_address", "%s:%u", address, port);
+    kv_uint(&f->negotiated, "unit_attentions_at_login", o->s->unit_attentions);
+    kv_uint(&f->negotiated, "capacity_blocks", o->capacity.blocks);
+    kv_uint(&f->negotiated, "block", o->capacity.block);
+    kv_uint(&f->negotiated, "physical_block", (uint64_t)o->capacity.block << o->capacity.physical_exponent);
+    kv_bool(&f->negotiated, "lbpme", o->capacity.thin);
+}
+
+static int ask_all(struct opening *o, struct err *err) {
+    struct facts *f = o->facts;
+    bool reserved;
+
+    if (inquire(o, err) != 0) return -1;
+    if (iscsibe_ready(o->s, &reserved, err) != 0) return -1;
+    if (iscsibe_capacity(o->s, &o->capacity, err) != 0) return -1;
+    f->exists = true;
+    f->kind = OBJECT_LUN;
+    f->block = o->capacity.block;
+    f->size = o->capacity.blocks * o->capacity.block;
+    f->allocated = UINT64_MAX;
+    f->mem_align = 1;
+    list_pages(o);
+    ask_identity(o);
+    ask_limits(o);
+    ask_cache(o);
+    ask_flush(o);
+    ask_reservations(o, reserved);
+    if (ask_alua(o, err) != 0) return -1;
+    if (o->s->dead) return err_set(err, STATUS_TARGET, "the session was lost while the LUN was asked about itself");
+    if (o->h->writable && f->read_only) return err_set(err, STATUS_TARGET, "the LUN is write-protected by the target");
+    o->h->size = f->size;
+    o->h->block = f->block;
+    o->h->dpofua = f->dpofua == ANSWER_YES;
+    o->h->volatile_cache = f->volatile_cache;
+    describe(o);
+    return 0;
+}
+
+int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err) {
+    const struct iscsibe_conf *conf = how->conf;
+    struct opening *o = calloc(1, sizeof *o);
+    struct handle *h = calloc(1, sizeof *h);
+    unsigned status;
+    char target[ISCSI_NAME_SIZE];
+    int rc = -1;
+
+    *out = NULL;
+    if (!o || !h) {
+        err_set(err, STATUS_TARGET, "no memory");
+        goto out;
+    }
+    if (how->mode == OPEN_CREATE) {
+        err_set(err, STATUS_TARGET, "a LUN cannot be created from here: it is made on the array");
+        goto out;
+    }
+    o->h = h;
+    o->facts = facts;
+    h->writable = how->mode == OPEN_WRITE;
+    if (iscsibe_login_fill(&h->login, conf, err) != 0) goto out;
+    text_safe(target, sizeof target, h->login.target, strlen(h->login.target));
+    snprintf(h->where, sizeof h->where, "%.100s %s LUN %u", h->login.portal, target, h->login.lun);
+    if (iscsibe_session_open(&h->login, &o->s, &status, err) != 0) {
+        explain_login(&h->login, status, err);
+        goto out;
+    }
+    rc = ask_all(o, err);
+    if (rc != 0) err_prefix(err, "%s", h->where);
+    if (rc == 0 && conf->password)
+        kv_text(&facts->warnings, "password-in-url",
+                "the CHAP password stood in the URL, where `ps` and the shell's history "
+                "may show it: password_file= or SAMEDISK_CHAP_PASSWORD is safer");
+    iscsibe_session_close(o->s);
+out:
+    free(o);
+    if (rc == 0) *out = h;
+    else iscsibe_close(h);
+    return rc;
+}
+
+void iscsibe_close(struct handle *h) {
+    if (!h) return;
+    iscsibe_login_wipe(&h->login);
+    free(h);
+}
+
+int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, double *share) {
+    uint64_t lba = offset / h->block, blocks = len / h->block, told = 0, missing = 0;
+    struct iscsibe_session *s;
+    unsigned status;
+    struct err err;
+
+    if (blocks == 0 || iscsibe_session_open(&h->login, &s, &status, &err) != 0) return -1;
+    while (told < blocks) {
+        uint64_t at = lba + told, n, unmapped;
+        uint8_t cdb[16] = { 0x9e, 0x12, [12] = 0x40 }; /* GET LBA STATUS, 16384 bytes */
+        struct iscsibe_reply reply;
+        for (int i = 0; i < 8; i++) cdb[2 + i] = (uint8_t)(at >> (56 - 8 * i));
+        if (!iscsibe_ask(s, cdb, sizeof cdb, 16384, &reply) ||
+            !iscsibe_parse_lba_status(reply.data, reply.len, at, blocks - told, &n, &unmapped)) break;
+        told += n;
+        missing += unmapped;
+    }
+    iscsibe_session_close(s);
+    if (told < blocks) return -1;
+    *share = (double)missing / (double)blocks;
+    return 0;
+}

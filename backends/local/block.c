@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* block: any block device by libaio and O_DIRECT: FC, SAS, NVMe, kernel iSCSI, dm-multipath, loop.
+ *
+ * io_submit can block when the device's queue (nr_requests) is full; the core counts the time spent in submit. A plain
+ * write is stable only where the kernel says that the device has no volatile cache; RWF_DSYNC and RWF_SYNC are FUA, or a
+ * flush by the kernel where the device has no FUA. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "backends/backend.h"
+#include "backends/local/aio_ring.h"
+#include "backends/local/blockdev.h"
+#include "backends/local/mountinfo.h"
+#include "base/savefile.h"
+#include "base/text.h"
+
+#define SYS "/sys"
+/* Larger I/Os than max_sectors_kb are split by the block layer, not refused: wire_ios shows it. */
+#define BLOCK_MAX_IO (64u << 20)
+
+struct block_conf {
+    char *path;
+};
+
+struct handle {
+    int fd;
+    dev_t rdev;
+    bool plain_stable;
+};
+
+struct context {
+    struct aio_ring *ring;
+};
+
+static const struct option_entry block_options[] = {{.name = NULL}};
+
+static const char *block_library(void) {
+    return "libaio";
+}
+
+static int block_configure(const struct url *url, void *v, struct err *err) {
+    struct block_conf *conf = v;
+    if (url->path[0] != '/') return err_set(err, STATUS_USAGE, "the path of a device must begin with /dev/");
+    conf->path = strdup(url->path);
+    return conf->path ? 0 : err_set(err, STATUS_USAGE, "out of memory");
+}
+
+static void block_conf_free(void *v) {
+    struct block_conf *conf = v;
+    free(conf->path);
+    conf->path = NULL;
+}
+
+/* ---- open ---- */
+
+/* "; did you mean sdb?" from the names beside it, or "". */
+static void nearest_name(const char *path, char *buf, size_t len) {
+    char folder[PATH_MAX], safe[256];
+    const char *slash = strrchr(path, '/');
+    const char *names[513] = {NULL};
+    size_t n = 0;
+    *buf = 0;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir && n < 512 && (e = readdir(dir));)
+        if (e->d_type != DT_CHR && e->d_type != DT_DIR && (names[n] = strdup(e->d_name))) n++;
+    const char *near = text_nearest(slash + 1, names);
+    if (near) snprintf(buf, len, "; did you mean %.*s/%s?", (int)(slash - path), path,
+                       text_safe(safe, sizeof safe, near, strlen(near)));
+    if (dir) closedir(dir);
+    for (size_t i = 0; i < n; i++) free((char *)names[i]);
+}
+
+static int check_kind(const char *safe, const struct stat *st, struct err *err) {
+    const char *kind = S_ISDIR(st->st_mode) ? "a folder" : S_ISCHR(st->st_mode) ? "a character device"
+                     : S_ISREG(st->st_mode) ? "a regular file in /dev (memory, no storage)" : "no block device";
+    if (S_ISBLK(st->st_mode)) return 0;
+    return err_set(err, STATUS_TARGET, "%s is %s; a target under /dev must be a block device (lsblk lists them)", safe, kind);
+}
+
+static void users(dev_t rdev, char *buf, size_t len) {
+    struct err ignored;
+    char *mountinfo = mountinfo_read(), *swaps = NULL;
+    size_t n;
+    if (savefile_read("/proc/swaps", 1u << 20, &swaps, &n, &ignored) < 0) swaps = NULL;
+    blockdev_users(SYS, mountinfo, swaps, rdev, buf, len);
+    free(mountinfo);
+    free(swaps);
+}
+
+static int open_failed(const char *safe, dev_t rdev, const struct open_how *how, int error, struct err *err) {
+    char who[256];
+    users(rdev, who, sizeof who);
+    const char *help = (error == EACCES || error == EPERM) && geteuid() == 0 ?
+                       "; a container or another policy forbids it, even to root" :
+                       error == EACCES || error == EPERM ? "; root, or the group that owns the device, may" :
+                       error == EROFS ? "; the device is read-only" :
+                       error == EINVAL ? "; it does not take O_DIRECT" :
+                       error == ENXIO || error == ENODEV || error == ENOMEDIUM ? "; there is no medium or device behind it" : "";
+    const char *mode = how->mode == OPEN_WRITE ? "writing, exclusively" : "reading";
+    if (error == EBUSY)
+        return err_set(err, STATUS_TARGET, "%s: cannot be opened for %s: in use%s%s", safe, mode, *who ? ": " : "", who);
+    return err_set(err, STATUS_TARGET, "%s: cannot be opened for %s: %s%s", safe, mode, strerrordesc_np(error), help);
+}
+
+static int ask_device(int fd, const char *safe, struct facts *f, struct err *err) {
+    int logical = 0, read_only = 0;
+    unsigned physical = 0;
+    if (ioctl(fd, BLKGETSIZE64, &f->size) < 0 || ioctl(fd, BLKSSZGET, &logical) < 0 || ioctl(fd, BLKPBSZGET, &physical) < 0)
+        return err_set(err, STATUS_TARGET, "%s: asking for its size: %s", safe, strerrordesc_np(errno));
+    if (!f->size) return err_set(err, STATUS_TARGET, "%s: its size is 0: no medium, or nothing is attached to it", safe);
+    if (ioctl(fd, BLKROGET, &read_only) == 0 && read_only) f->read_only = true;
+    f->block = f->mem_align = (uint32_t)logical;
+    kv_uint(&f->negotiated, "logical_block_size", (uint64_t)logical);
+    kv_uint(&f->negotiated, "physical_block_size", physical);
+    return 0;
+}
+
+/* In use is what nobody may write: asked by an exclusive open, which is given back at once. */
+static void ask_in_use(const char *path, dev_t rdev, struct facts *f) {
+    int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+    if (fd >= 0) {
+        close(fd);
+        return;
+    }
+    if (errno != EBUSY) return;
+    users(rdev, f->in_use, sizeof f->in_use);
+    if (!f->in_use[0]) snprintf(f->in_use, sizeof f->in_use, "another program has it open exclusively");
+}
+
+static int block_open(const struct open_how *how, struct handle **out, struct facts *f, struct err *err) {
+    const struct block_conf *conf = how->conf;
+    const char *path = conf->path;
+    char safe[400], near[400];
+    struct stat st;
+    text_safe(safe, sizeof safe, path, strlen(path));
+    if (how->mode == OPEN_CREATE) return err_set(err, STATUS_TARGET, "%s: a block device cannot be created", safe);
+    if (stat(path, &st) < 0) {
+        int error = errno;
+        nearest_name(path, near, sizeof near);
+        return err_set(err, STATUS_TARGET, "%s: %s%s", safe, error == ENOENT ? "no such device" : strerrordesc_np(error),
+                       error == ENOENT ? near : "");
+    }
+    if (check_kind(safe, &st, err) < 0) return -1;
+    int flags = how->mode == OPEN_WRITE ? O_RDWR | O_EXCL : O_RDONLY;
+    int fd = open(path, flags | O_DIRECT | O_CLOEXEC);
+    if (fd < 0) return open_failed(safe, st.st_rdev, how, errno, err);
+    struct handle *h = NULL;
+    if (fstat(fd, &st) < 0) {
+        err_set(err, STATUS_TARGET, "%s: %s", safe, strerrordesc_np(errno));
+        goto fail;
+    }
+    if (check_kind(safe, &st, err) < 0 || ask_device(fd, safe, f, err) < 0) goto fail;
+    if (!(h = malloc(sizeof *h))) {
+        err_set(err, STATUS_TARGET, "%s: out of memory", safe);
+        goto fail;
+    }
+    f->exists = true;
+    f->kind = OBJECT_DEVICE;
+    f->allocated = UINT64_MAX;
+    f->max_io = BLOCK_MAX_IO;
+    f->dpofua = ANSWER_YES;
+    f->can_flush = true;
+    f->rdev = st.st_rdev;
+    snprintf(f->engine, sizeof f->engine, "libaio O_DIRECT");
+    blockdev_facts(SYS, st.st_rdev, f);
+    if (how->mode == OPEN_READ) ask_in_use(path, st.st_rdev, f);
+    *h = (struct handle){.fd = fd, .rdev = st.st_rdev, .plain_stable = f->volatile_cache == ANSWER_NO};
+    *out = h;
+    return 0;
+fail:
+    close(fd);
+    return -1;
+}
+
+static void block_close(struct handle *h) {
+    if (!h) return;
+    close(h->fd);
+    free(h);
+}
+
+static int block_wire_ios(struct handle *h, uint64_t *ios) {
+    return blockdev_ios(SYS, h->rdev, ios);
+}
+
+/* ---- data path ---- */
+
+static int block_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
+    struct aio_ring_how ring = {
+        .fd = h->fd, .object = LOCAL_DEVICE, .plain_stable = h->plain_stable, .dsync_stable = true
+    };
+    struct context *c = calloc(1, sizeof *c);
+    if (!c) return err_set(err, STATUS_TARGET, "out of memory");
+    if (aio_ring_attach(&ring, how, &c->ring, err) < 0) {
+        free(c);
+        return -1;
+    }
+    *out = c;
+    return 0;
+}
+
+static void block_detach(struct context *c) {
+    if (!c) return;
+    aio_ring_detach(c->ring);
+    free(c);
+}
+
+static int block_submit(struct context *c, struct request *const *requests, unsigned n) {
+    return aio_ring_submit(c->ring, requests, n);
+}
+
+static int block_reap(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns) {
+    return aio_ring_reap(c->ring, out, max, min, timeout_ns);
+}
+
+static void block_counters(struct context *c, struct kv *out) {
+    aio_ring_counters(c->ring, out);
+}
+
+extern const struct backend backend_block;
+const struct backend backend_block = {
+    .name = "block",
+    .summary = "block devices by libaio and O_DIRECT: FC, SAS, NVMe, kernel iSCSI, dm-multipath",
+    .options = block_options,
+    .conf_size = sizeof(struct block_conf),
+    .library = block_library,
+    .configure = block_configure,
+    .conf_free = block_conf_free,
+    .open = block_open,
+    .close = block_close,
+    .wire_ios = block_wire_ios,
+    .attach = block_attach,
+    .detach = block_detach,
+    .submit = block_submit,
+    .reap = block_reap,
+    .counters = block_counters,
+};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The nfs backend: its keys, and the struct backend that ties control plane and data path together. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "backends/nfs/nfs.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/nfs/nfs_export.h"
+#include "base/text.h"
+
+#define ID_MAX 0xffffffffu
+
+extern const struct backend backend_nfs;
+
+static const struct option_entry options[] = {
+    { .name = "export", .type = OPTION_TEXT, .offset = offsetof(struct nfsbe_conf, export_path), .value = "/PATH",
+      .help = "the export, where the longest match in the server's export list is not the one" },
+    { .name = "nfsport", .type = OPTION_UINT, .offset = offsetof(struct nfsbe_conf, nfsport), .min = 0, .max = 65535,
+      .value = "PORT", .help = "TCP port of NFS; 0: ask the portmapper" },
+    { .name = "mountport", .type = OPTION_UINT, .offset = offsetof(struct nfsbe_conf, mountport), .min = 0,
+      .max = 65535, .value = "PORT", .help = "TCP port of MOUNT; 0: ask the portmapper" },
+    { .name = "uid", .type = OPTION_UINT, .offset = offsetof(struct nfsbe_conf, uid), .min = 0, .max = ID_MAX,
+      .value = "N", .help = "user id sent to the server (AUTH_SYS); default: that of this process" },
+    { .name = "gid", .type = OPTION_UINT, .offset = offsetof(struct nfsbe_conf, gid), .min = 0, .max = ID_MAX,
+      .value = "N", .help = "group id sent to the server (AUTH_SYS); default: that of this process" },
+    { .name = "timeout", .type = OPTION_TIME, .offset = offsetof(struct nfsbe_conf, timeout), .min = NS_PER_SEC,
+      .max = 3600ULL * NS_PER_SEC, .def = "30s", .value = "TIME",
+      .help = "a request without an answer for so long means that the server is lost" },
+    { .name = NULL }
+};
+
+static int configure(const struct url *url, void *conf, struct err *err) {
+    struct nfsbe_conf *c = conf;
+    char path[NFS_PATH_MAX];
+
+    if (!url->host || !*url->host)
+        return err_set(err, STATUS_USAGE, "no host: nfs://HOST[:PORT]/EXPORT/PATH");
+    if (url->user)
+        return err_set(err, STATUS_USAGE, "NFSv3 knows no user name: uid= and gid= say who asks");
+    if (strlen(url->host) >= sizeof(((struct nfsbe_server *)0)->host))
+        return err_set(err, STATUS_USAGE, "the host name is too long");
+    if (nfsbe_path_normal(url->path, path, err) != 0) return -1;
+    c->host = strdup(url->host);
+    c->path = strdup(path);
+    if (!c->host || !c->path) return err_set(err, STATUS_TARGET, "no memory");
+    c->nfsport = url->port;
+    c->uid = geteuid();
+    c->gid = getegid();
+    return 0;
+}
+
+static int check(const void *conf, struct err *err) {
+    const struct nfsbe_conf *c = conf;
+    char safe[300], *dir = c->export_path;
+    const char *rest;
+
+    if (!dir) return 0;
+    struct nfsbe_exports one = { .dir = &dir, .n = 1 };
+    text_safe(safe, sizeof safe, dir, strlen(dir));
+    if (dir[0] != '/') return err_set(err, STATUS_USAGE, "export=%s: an export begins with `/`", safe);
+    if (nfsbe_export_match(&one, c->path, &rest) < 0) {
+        char path[300];
+        return err_set(err, STATUS_USAGE,
+                       "export=%s is not the beginning of the path %s: the URL holds the whole path, "
+                       "nfs://HOST%s/PATH",
+                       safe, text_safe(path, sizeof path, c->path, strlen(c->path)), safe);
+    }
+    return 0;
+}
+
+static void conf_free(void *conf) {
+    struct nfsbe_conf *c = conf;
+    free(c->host);
+    free(c->path);
+    c->host = c->path = NULL;
+}
+
+static int attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
+    *out = NULL;
+    if (!h->exists) return err_set(err, STATUS_TARGET, "%s does not exist", h->where);
+    if (how->write && !h->writable) return err_set(err, STATUS_TARGET, "%s was opened for reading only", h->where);
+    return nfsbe_engine_libnfs.attach(h, how, out, err);
+}
+
+static void detach(struct context *c) {
+    if (c) nfsbe_engine_libnfs.detach(c);
+}
+
+static int submit(struct context *c, struct request *const *requests, unsigned n) {
+    return nfsbe_engine_libnfs.submit(c, requests, n);
+}
+
+static int reap(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns) {
+    return nfsbe_engine_libnfs.reap(c, out, max, min, timeout_ns);
+}
+
+static void counters(struct context *c, struct kv *out) {
+    nfsbe_engine_libnfs.counters(c, out);
+}
+
+const struct backend backend_nfs = {
+    .name = "nfs",
+    .summary = "NFSv3 over TCP, without the kernel's client: nfs://HOST[:PORT]/EXPORT/PATH",
+    .options = options,
+    .conf_size = sizeof(struct nfsbe_conf),
+    .library = nfsbe_library,
+    .configure = configure,
+    .check = check,
+    .conf_free = conf_free,
+    .open = nfsbe_open,
+    .close = nfsbe_close,
+    .remove = nfsbe_remove,
+    .holes = nfsbe_holes,
+    .attach = attach,
+    .detach = detach,
+    .submit = submit,
+    .reap = reap,
+    .counters = counters,
+};

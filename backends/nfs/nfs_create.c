@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Creating a file, removing it again, and what of it has storage behind it. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "backends/nfs/nfs_open.h"
+
+#define FILE_MODE 0600
+
+/* Removes h->name if it is still the file that was created. */
+static int remove_own(struct nfsbe_conn *conn, const struct handle *h, struct err *err) {
+    struct nfsbe_fh fh;
+    struct nfsbe_attr attr;
+
+    int status = nfsbe_call_lookup(conn, &h->dir, h->name, &fh, &attr, err);
+    if (status == NFS3ERR_NOENT) return err_set(err, STATUS_TARGET, "%s is gone already", h->where);
+    if (status > 0) return nfsbe_refused(err, conn, (unsigned)status, h->where);
+    if (status < 0) return -1;
+    if (attr.fsid != h->fsid || attr.fileid != h->fileid)
+        return err_set(err, STATUS_TARGET, "%s is another file by now (fileid %llu, created was %llu): left alone",
+                       h->where, (unsigned long long)attr.fileid, (unsigned long long)h->fileid);
+    status = nfsbe_call_remove(conn, &h->dir, h->name, err);
+    if (status > 0) {
+        nfsbe_refused(err, conn, (unsigned)status, h->where);
+        return err_prefix(err, "removing");
+    }
+    return status;
+}
+
+/* EXCLUSIVE is what a retransmission cannot confuse; a server without it says so, and gets GUARDED. */
+static int create_exclusively(struct nfsbe_conn *conn, struct handle *h, struct err *err) {
+    char verifier[8];
+    if (getrandom(verifier, sizeof verifier, 0) != (ssize_t)sizeof verifier)
+        return err_set(err, STATUS_TARGET, "no random numbers from the system");
+    int status = nfsbe_call_create(conn, &h->dir, h->name, verifier, &h->file, err);
+    if (status == NFS3ERR_NOTSUPP) status = nfsbe_call_create(conn, &h->dir, h->name, NULL, &h->file, err);
+    if (status > 0) {
+        nfsbe_refused(err, conn, (unsigned)status, h->where);
+        return err_prefix(err, "creating");
+    }
+    return status;
+}
+
+int nfsbe_create(struct nfsbe_conn *conn, struct handle *h, uint64_t size, struct nfsbe_attr *attr, struct err *err) {
+    int status;
+
+    if (create_exclusively(conn, h, err) != 0) return -1;
+    if (h->file.len) status = nfsbe_call_getattr(conn, &h->file, attr, err);
+    else status = nfsbe_call_lookup(conn, &h->dir, h->name, &h->file, attr, err);
+    if (status > 0) nfsbe_refused(err, conn, (unsigned)status, h->where);
+    if (status != 0) return err_prefix(err, "it was created, but cannot be seen (an empty file may be left)");
+    h->created = true;
+    h->fsid = attr->fsid;
+    h->fileid = attr->fileid;
+
+    status = nfsbe_call_setattr(conn, &h->file, FILE_MODE, size, err);
+    if (status > 0) {
+        nfsbe_refused(err, conn, (unsigned)status, h->where);
+        err_prefix(err, "setting size and mode");
+    }
+    if (status == 0) status = nfsbe_call_getattr(conn, &h->file, attr, err);
+    if (status > 0) nfsbe_refused(err, conn, (unsigned)status, h->where);
+    if (status == 0 && attr->size != size)
+        status = err_set(err, STATUS_TARGET, "%s: the size was set to %llu, and the server says %llu", h->where,
+                         (unsigned long long)size, (unsigned long long)attr->size);
+    if (status == 0) {
+        h->exists = true;
+        return 0;
+    }
+    return -1; /* nfsbe_open removes what was created */
+}
+
+int nfsbe_remove(struct handle *h, struct err *err) {
+    struct nfsbe_conn *conn;
+    if (!h->created) return err_set(err, STATUS_TARGET, "%s was not created by this run: left alone", h->where);
+    if (nfsbe_conn_open(&h->server, NFS_PROGRAM_ID, &conn, err) != 0) return -1;
+    int rc = remove_own(conn, h, err);
+    if (rc == 0) h->created = h->exists = false;
+    nfsbe_conn_close(conn);
+    return rc;
+}
+
+/* NFSv3 tells how much of a file has storage, not where. The answer for a part of it lies between two bounds; it is
+ * given only where they (nearly) meet: nothing allocated, all allocated, or the whole file asked for. */
+int nfsbe_holes(struct handle *h, uint64_t offset, uint64_t len, double *share) {
+    struct nfsbe_conn *conn;
+    struct nfsbe_attr attr;
+    struct err err;
+
+    if (!h->exists || len == 0 || nfsbe_conn_open(&h->server, NFS_PROGRAM_ID, &conn, &err) != 0) return -1;
+    int status = nfsbe_call_getattr(conn, &h->file, &attr, &err);
+    nfsbe_conn_close(conn);
+    if (status != 0 || offset >= attr.size) return -1;
+    if (len > attr.size - offset) len = attr.size - offset;
+    uint64_t missing = attr.used < attr.size ? attr.size - attr.used : 0;
+    double high = missing >= len ? 1.0 : (double)missing / (double)len;
+    double low = attr.used >= len ? 0.0 : (double)(len - attr.used) / (double)len;
+    if (high - low > 0.01) return -1;
+    *share = low;
+    return 0;
+}

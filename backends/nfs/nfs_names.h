@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The names of NFSv3 and MOUNTv3 status codes (RFC 1813), the errno they are nearest to, and what usually helps. Pure.
+ */
+#ifndef BACKENDS_NFS_NFS_NAMES_H
+#define BACKENDS_NFS_NFS_NAMES_H
+
+#include <stddef.h>
+
+#define NFS_STATUS_ROFS 30
+#define NFS_STATUS_JUKEBOX 10008
+
+/* "NFS3ERR_NOSPC"; an unknown code is written into buf: "NFS3ERR 4711". */
+const char *nfsbe_status_name(unsigned status, char *buf, size_t len);
+/* Positive errno. JUKEBOX is EBUSY: EAGAIN would read as "not tried". */
+int nfsbe_status_errno(unsigned status);
+/* What a person can do about it, "" where there is nothing general to say. */
+const char *nfsbe_status_hint(unsigned status);
+/* "MNT3ERR_ACCES"; MOUNT's codes are a subset with its own prefix. */
+const char *nfsbe_mount_name(unsigned status, char *buf, size_t len);
+
+#endif

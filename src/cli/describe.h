@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a target is: as an element of a document's "targets", and in lines for people. */
+#ifndef CLI_DESCRIBE_H
+#define CLI_DESCRIBE_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/kv.h"
+#include "target/target.h"
+
+/* An element of "targets"; a new reference, NULL without memory. A lost target has "lost": its reason. */
+json_t *describe_target(const struct target *t);
+/* The lines that `samedisk probe` prints, from that element. */
+void describe_print(const json_t *target, FILE *out);
+/* The environment of a document: the libraries behind all backends are asked here. */
+json_t *describe_environment(void);
+
+#endif

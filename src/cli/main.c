@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/url.h"
+#include "cli/command.h"
+#include "cli/secrets.h"
+#include "cli/show.h"
+
+static enum status unknown_command(const char *word) {
+    char shown[200];
+    const char *names[16];
+    struct err err;
+    size_t n = 0;
+    for (const struct command *c = command_table; c->name; c++) names[n++] = c->name;
+    names[n] = NULL;
+    const char *near = text_nearest(word, names);
+    show_word(shown, sizeof shown, word);
+    if (near)
+        err_set(&err, STATUS_USAGE, "%s: no such command; did you mean %s?", shown, near);
+    else
+        err_set(&err, STATUS_USAGE, "%s: no such command (to measure: samedisk run %s; all commands: samedisk --help)",
+                shown, shown);
+    return complain(&err);
+}
+
+static enum status run_command(const struct command *command, int argc, char **argv) {
+    struct args args;
+    struct err err;
+    enum status status = STATUS_OK;
+    if (args_parse(command, argc, argv, &args, &err))
+        status = complain(&err);
+    else if (args.options.help)
+        help_command(command, stdout);
+    else if (args.options.version)
+        help_version(stdout);
+    else
+        status = command->run(&args);
+    args_free(&args);
+    return status;
+}
+
+static enum status run_line(int argc, char **argv) {
+    if (argc < 2) {
+        help_overview(stderr);
+        return STATUS_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+        help_overview(stdout);
+    else if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+        help_version(stdout);
+    else if (command_find(argv[1]))
+        return run_command(command_find(argv[1]), argc - 2, argv + 2);
+    else
+        return unknown_command(argv[1]);
+    return STATUS_OK;
+}
+
+int main(int argc, char **argv) {
+    struct err err;
+    char **words = secrets_take(argc, argv);
+    if (!words) return STATUS_USAGE;
+    setlocale(LC_CTYPE, "");  /* for widths on the terminal; numbers keep their '.' */
+    signal(SIGPIPE, SIG_IGN); /* a server that hangs up is an error of an I/O, not our end */
+    enum status status = run_line(argc, words);
+    errno = 0;
+    /* A reader that has seen enough (| head) is no error. */
+    if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE) {
+        err_set(&err, STATUS_USAGE, "standard output: %s", errno ? strerror(errno) : "write error");
+        status = status_worse(status, complain(&err));
+    }
+    secrets_free(argc, words);
+    return status;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/plan_text.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/units.h"
+
+#define ROUNDS_SHOWN 6
+#define VALUE_MAX    16384
+
+static const char *safe(char *buf, size_t len, const char *text) {
+    return text_safe(buf, len, text ? text : "", SIZE_MAX);
+}
+
+void plan_text_duration(const struct plan *plan, char *buf, size_t len) {
+    char all[64], runs[64], fill[64], prepare[160] = "";
+    uint64_t run_ns = plan_run_ns(plan), prepare_ns = plan_prepare_ns(plan);
+    if (prepare_ns)
+        snprintf(prepare, sizeof prepare, ", and %s of preparation if the targets are filled at 100 MiB/s",
+                 units_duration_human(fill, sizeof fill, prepare_ns));
+    snprintf(buf, len, "expected duration %s: %s for %u run%s with ramps in %u round%s%s",
+             units_duration_human(all, sizeof all, run_ns + prepare_ns),
+             units_duration_human(runs, sizeof runs, run_ns), plan_runs(plan), plan_runs(plan) == 1 ? "" : "s",
+             plan->rounds, plan->rounds == 1 ? "" : "s", prepare);
+}
+
+static void print_targets(const struct plan *plan, FILE *out) {
+    fputs("\nTargets\n", out);
+    for (unsigned i = 0; i < plan->n_targets; i++) {
+        const struct target *t = plan->targets[i];
+        for (unsigned m = 0; m < t->n_members; m++) {
+            char what[300], url[300];
+            const struct member *member = &t->member[m];
+            fprintf(out, "  %-12s %s\n", m ? "" : t->label, safe(url, sizeof url, member->url));
+            if (member->facts.summary[0])
+                fprintf(out, "  %-12s %s\n", "", safe(what, sizeof what, member->facts.summary));
+        }
+    }
+    if (plan->warm_instead_of_asis)
+        fputs("  Two targets are the same object: its cache is warmed before every run (cache=asis becomes warm).\n",
+              out);
+}
+
+static void print_writing(const struct safety_report *report, const char *json, FILE *out) {
+    fputs("\nWhat would be written\n", out);
+    bool any = false;
+    for (size_t i = 0; i < report->n; i++) {
+        const struct safety_decision *d = &report->decision[i];
+        if (d->verdict == SAFETY_READ) continue;
+        any = true;
+        fprintf(out, "  %s\n", d->text);
+    }
+    if (!any) fputs("  nothing on the targets: they are only read\n", out);
+    char name[300];
+    if (json) fprintf(out, "  the result to %s\n", safe(name, sizeof name, json));
+}
+
+static void print_pattern(const struct pattern *p, char *value, FILE *out) {
+    char name[200];
+    fprintf(out, "  [%s]\n", safe(name, sizeof name, p->name));
+    for (const struct option_entry *e = pattern_options; e->name; e++) {
+        if (!strcmp(e->name, "name") || !option_show(e, p, value, VALUE_MAX)) continue;
+        size_t len = 4 * strlen(value) + 1;
+        char *shown = malloc(len);
+        if (shown) fprintf(out, "    %s=%s\n", e->name, safe(shown, len, value));
+        free(shown);
+    }
+}
+
+static void print_order(const struct plan *plan, FILE *out) {
+    unsigned shown = plan->rounds < ROUNDS_SHOWN ? plan->rounds : ROUNDS_SHOWN;
+    unsigned *order = calloc(plan->n_targets + 1, sizeof *order);
+    fputs("\nOrder of the targets, in each pattern of a round\n", out);
+    for (unsigned round = 1; order && round <= shown; round++) {
+        plan_order(round, plan->n_targets, order);
+        fprintf(out, "  round %u:", round);
+        for (unsigned i = 0; i < plan->n_targets; i++) fprintf(out, " %s", plan->targets[order[i]]->label);
+        fputc('\n', out);
+    }
+    if (shown < plan->rounds) fprintf(out, "  and so on, %u rounds\n", plan->rounds);
+    free(order);
+}
+
+void plan_text_print(const struct plan *plan, const struct safety_report *report, const char *json, FILE *out) {
+    char duration[400], *value = malloc(VALUE_MAX);
+    plan_text_duration(plan, duration, sizeof duration);
+    fprintf(out, "%s\n", duration);
+    print_targets(plan, out);
+    print_writing(report, json, out);
+    fputs("\nPatterns\n", out);
+    for (size_t i = 0; value && i < plan->patterns.n; i++) print_pattern(&plan->patterns.pattern[i], value, out);
+    print_order(plan, out);
+    fprintf(out, "\nSeed %" PRIu64 "\n", plan->seed);
+    free(value);
+}

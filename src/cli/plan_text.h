@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The plan in words: before a run, and for --dry-run. */
+#ifndef CLI_PLAN_TEXT_H
+#define CLI_PLAN_TEXT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "engine/plan.h"
+#include "safety/safety.h"
+
+/* "expected duration 12 min: 24 runs, ..." */
+void plan_text_duration(const struct plan *plan, char *buf, size_t len);
+/* Everything: targets, what is written where, patterns with their keys, the order of the runs, the duration. */
+void plan_text_print(const struct plan *plan, const struct safety_report *report, const char *json, FILE *out);
+
+#endif

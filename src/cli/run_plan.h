@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The first half of `samedisk run`: from the command line to a plan that is resolved, examined and consented to.
+ * Nothing has been written when it is done. */
+#ifndef CLI_RUN_PLAN_H
+#define CLI_RUN_PLAN_H
+
+#include "base/clock.h"
+#include "cli/args.h"
+#include "cli/targets.h"
+#include "engine/plan.h"
+#include "safety/safety.h"
+
+struct run_plan {
+    struct args *args;
+    struct clock clock;
+    struct words words;
+    struct targets targets;        /* all, also those that --keep-going left out */
+    struct plan plan;              /* those that were opened */
+    const char *reference;
+    struct safety_destroy *destroy;/* owned array; strings in args, cut in place */
+    struct safety_wish wish;
+    struct safety_report report;
+    unsigned lost;                 /* targets left out */
+};
+
+/* Errors are printed (complain), notes too unless --quiet; the exit status is returned. run_plan_free in any case. */
+enum status run_plan_make(struct run_plan *r, struct args *args);
+void run_plan_free(struct run_plan *r);
+
+/* A note for the user on stderr, unless --quiet. */
+__attribute__((format(printf, 2, 3))) void run_note(const struct run_plan *r, const char *fmt, ...);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/gather.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void samples_take(struct sample *s, const struct target *t) {
+    cpu_sample(&s->cpu);
+    s->has_wire = t->backend->wire_ios && t->backend->wire_ios(t->handle, &s->wire_ios) == 0;
+}
+
+static void add_op(struct record_op *into, const struct record_op *from) {
+    into->ios += from->ios;
+    into->bytes += from->bytes;
+    hist_merge(&into->clat, &from->clat);
+    hist_merge(&into->lat, &from->lat);
+}
+
+static void add_tail(struct record_tail *into, const struct record_tail *from) {
+    into->ios += from->ios;
+    into->errors += from->errors;
+    into->abandoned += from->abandoned;
+    if (from->longest_ns > into->longest_ns) into->longest_ns = from->longest_ns;
+    if (from->drain_ns > into->drain_ns) into->drain_ns = from->drain_ns;
+}
+
+/* Series of workers may have different intervals (each a power of two seconds): the coarsest is the common one. */
+static void add_series(struct record *r, const struct worker *workers, unsigned n) {
+    r->series_interval_ns = NS_PER_SEC;
+    for (unsigned i = 0; i < n; i++)
+        if (workers[i].series_interval_ns > r->series_interval_ns) r->series_interval_ns = workers[i].series_interval_ns;
+    r->n_points = (unsigned)((r->window_ns + r->series_interval_ns - 1) / r->series_interval_ns);
+    r->points = calloc(r->n_points ? r->n_points : 1, sizeof *r->points);
+    if (!r->points) r->n_points = 0;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned fine = (unsigned)(r->series_interval_ns / workers[i].series_interval_ns);
+        for (unsigned k = 0; k < workers[i].n_points && k / fine < r->n_points; k++)
+            record_point_add(&r->points[k / fine], &workers[i].points[k]);
+    }
+}
+
+static void add_marks(struct record *r, const struct worker *workers, unsigned n) {
+    r->n_marks = RECORD_MARKS;
+    for (unsigned i = 0; i < n; i++)
+        if (workers[i].stream.n_marks < r->n_marks) r->n_marks = workers[i].stream.n_marks;
+    for (unsigned k = 0; k < r->n_marks; k++) {
+        uint64_t h = n;
+        for (unsigned i = 0; i < n; i++) h = rng_mix(h ^ workers[i].stream.mark[k]);
+        r->mark[k] = h;
+    }
+}
+
+static enum io_durability durability(const struct worker *workers, unsigned n, const struct pattern *p) {
+    uint64_t writes = 0, stable = 0, flushes = 0, end_flushes = 0;
+    for (unsigned i = 0; i < n; i++) {
+        writes += workers[i].counts.writes;
+        stable += workers[i].counts.writes_stable;
+        flushes += workers[i].counts.flushes;
+        end_flushes += workers[i].end_flush_ns > 0;
+    }
+    if (writes == 0) return DURABILITY_NO_WRITES;
+    if (writes == stable) return DURABILITY_CLAIMS_STABLE;
+    if ((p->fsync && flushes) || (p->end_fsync && end_flushes == n)) return DURABILITY_FLUSHED;
+    return DURABILITY_VOLATILE;
+}
+
+static void set_status(struct record *r, const struct worker *workers, unsigned n) {
+    uint64_t errors = 0;
+    for (unsigned i = 0; i < r->errors.n; i++) errors += r->errors.kind[i].count;
+    r->status = errors || r->tail.abandoned ? RUN_ERRORS : RUN_OK;
+    const char *first = r->errors.n ? r->errors.kind[0].text : "";
+    for (unsigned i = 0; i < n; i++) {
+        if (workers[i].lost) {
+            r->status = RUN_LOST;
+            snprintf(r->error, sizeof r->error, "lost: %s", first[0] ? first : strerror(-workers[i].lost));
+            return;
+        }
+        if (workers[i].gave_up) snprintf(r->error, sizeof r->error, "stopped: every I/O failed (%s)", first);
+    }
+    if (r->tail.abandoned)
+        snprintf(r->error, sizeof r->error, "%llu I/Os never came back", (unsigned long long)r->tail.abandoned);
+}
+
+static void set_wire(struct record *r, const struct samples *s, uint64_t completed) {
+    uint64_t window_ios = r->op[IO_READ].ios + r->op[IO_WRITE].ios;
+    const struct kv_item *counted = kv_find(&r->protocol, "wire_ios");
+    r->wire_ios_per_io = NAN;
+    if (s->from.has_wire && s->to.has_wire && window_ios)
+        r->wire_ios_per_io = (double)(s->to.wire_ios - s->from.wire_ios) / (double)window_ios;
+    else if (counted && completed)
+        r->wire_ios_per_io = (double)counted->u / (double)completed;
+}
+
+void gather(struct record *r, const struct run *run, struct worker *workers, unsigned n, const struct samples *samples) {
+    const struct pattern *p = run->pattern;
+    uint64_t area = 0, completed = 0, held = 0;
+    int64_t over = 0;
+    for (unsigned i = 0; i < n; i++) {
+        struct worker *w = &workers[i];
+        for (int op = 0; op < IO_OPS; op++) add_op(&r->op[op], &w->counts.op[op]);
+        add_tail(&r->tail, &w->counts.tail);
+        kinds_merge(&r->errors, &w->kinds);
+        kv_merge_sum(&r->protocol, &w->protocol);
+        r->failed += w->counts.failed;
+        r->failed_ns += (uint64_t)w->counts.failed_ns;
+        r->short_ios += w->counts.short_ios;
+        r->rate_missed += w->counts.rate_missed;
+        r->submit_ns += w->counts.submit_ns;
+        r->ios_generated += w->stream.count;
+        if (w->end_flush_ns > r->end_flush_ns) r->end_flush_ns = w->end_flush_ns;
+        if (w->t_over > over) over = w->t_over;
+        area += w->depth.area;
+        completed += w->counts.ios_completed;
+        if (i < 64) r->worker_cpu[i] = w->cpu;
+    }
+    int64_t began = workers[0].t_window;
+    r->workers = n;
+    r->ramp_ns = over > began ? (int64_t)p->ramp_time : over - workers[0].t_start;
+    r->window_ns = over > began ? over - began : 0;
+    r->depth_requested = p->iodepth * p->numjobs;
+    for (int op = 0; op < IO_OPS; op++) held += r->op[op].clat.sum;
+    if (r->window_ns) {
+        r->depth_achieved = (double)area / (double)r->window_ns;
+        r->depth_little = (double)(held + r->failed_ns) / (double)r->window_ns;
+    }
+    r->has_due = p->rate_iops != 0;
+    r->written_random = pattern_writes(p);
+    r->durability = durability(workers, n, p);
+    cpu_between(&samples->from.cpu, &samples->to.cpu, &r->cpu);
+    set_wire(r, samples, completed);
+    add_marks(r, workers, n);
+    add_series(r, workers, n);
+    set_status(r, workers, n);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/plan_check.h"
+
+/* What the estimate assumes where it cannot know; the command line says so. */
+#define FILL_BYTES_PER_SECOND (100ull << 20)
+#define RUN_ALLOWANCE (NS_PER_SEC / 2)
+
+unsigned plan_pattern_rounds(const struct pattern *p, unsigned n_targets) {
+    if (p->rounds != ROUNDS_BALANCED) return (unsigned)p->rounds;
+    switch (n_targets) {
+    case 0:
+    case 1: return 3;
+    case 2: return 4;
+    default: return 2 * n_targets;
+    }
+}
+
+/* Every target stands in every place equally often, and every pair in both orders: the n cyclic shifts, then (from three
+ * targets on, where it is something else) each of them backwards. */
+void plan_order(unsigned round, unsigned n_targets, unsigned *order) {
+    if (n_targets == 0) return;
+    unsigned shifts = n_targets > 2 ? 2 * n_targets : n_targets;
+    unsigned k = (round - 1) % shifts;
+    for (unsigned i = 0; i < n_targets; i++) {
+        unsigned place = k < n_targets ? i : n_targets - 1 - i;
+        order[place] = (i + k % n_targets) % n_targets;
+    }
+}
+
+static uint64_t pattern_end(const struct pattern *p) {
+    return p->offset + p->size + (p->cache == CACHE_COLD ? p->evict : 0);
+}
+
+uint64_t plan_needed_size(const struct plan *plan) {
+    uint64_t size = 0;
+    for (size_t i = 0; i < plan->patterns.n; i++) {
+        uint64_t end = pattern_end(&plan->patterns.pattern[i]);
+        if (end > size) size = end;
+    }
+    return size;
+}
+
+bool plan_writes(const struct plan *plan) {
+    for (size_t i = 0; i < plan->patterns.n; i++) {
+        const struct pattern *p = &plan->patterns.pattern[i];
+        if (pattern_writes(p) || p->prepare == PREPARE_FILL) return true;
+    }
+    return false;
+}
+
+void plan_written_range(const struct plan *plan, uint64_t *from, uint64_t *to) {
+    *from = *to = 0;
+    if (!plan_writes(plan)) return;
+    *from = UINT64_MAX;
+    for (size_t i = 0; i < plan->patterns.n; i++) {
+        const struct pattern *p = &plan->patterns.pattern[i];
+        if (p->offset < *from) *from = p->offset;
+        if (pattern_end(p) > *to) *to = pattern_end(p);
+    }
+}
+
+unsigned plan_runs(const struct plan *plan) {
+    unsigned runs = 0;
+    for (size_t i = 0; i < plan->patterns.n; i++)
+        runs += plan_pattern_rounds(&plan->patterns.pattern[i], plan->n_targets) * plan->n_targets;
+    return runs;
+}
+
+static uint64_t one_run_ns(const struct pattern *p) {
+    uint64_t window = p->runtime;
+    uint64_t amount = p->io_size ? p->io_size : p->loops * p->size;
+    if (amount) {
+        window = (uint64_t)((double)amount / FILL_BYTES_PER_SECOND * NS_PER_SEC);
+        if (p->runtime && p->runtime < window) window = p->runtime;
+    }
+    return p->ramp_time + window + (uint64_t)RUN_ALLOWANCE;
+}
+
+static uint64_t one_round_ns(const struct plan *plan) {
+    uint64_t ns = 0;
+    for (size_t i = 0; i < plan->patterns.n; i++) ns += one_run_ns(&plan->patterns.pattern[i]) * plan->n_targets;
+    return ns;
+}
+
+uint64_t plan_run_ns(const struct plan *plan) {
+    uint64_t ns = 0;
+    for (size_t i = 0; i < plan->patterns.n; i++) {
+        const struct pattern *p = &plan->patterns.pattern[i];
+        ns += one_run_ns(p) * plan_pattern_rounds(p, plan->n_targets) * plan->n_targets;
+    }
+    return ns;
+}
+
+static bool fills(const struct plan *plan) {
+    for (size_t i = 0; i < plan->patterns.n; i++) {
+        const struct pattern *p = &plan->patterns.pattern[i];
+        if (p->prepare == PREPARE_FILL || (p->prepare == PREPARE_AUTO && plan_writes(plan))) return true;
+    }
+    return false;
+}
+
+uint64_t plan_prepare_ns(const struct plan *plan) {
+    uint64_t from, to;
+    if (!fills(plan)) return 0;
+    plan_written_range(plan, &from, &to);
+    return (uint64_t)((double)(to - from) * plan->n_targets / FILL_BYTES_PER_SECOND * NS_PER_SEC);
+}
+
+static void set_rounds(struct plan *plan) {
+    plan->rounds = 1;
+    for (size_t i = 0; i < plan->patterns.n; i++) {
+        unsigned r = plan_pattern_rounds(&plan->patterns.pattern[i], plan->n_targets);
+        if (r > plan->rounds) plan->rounds = r;
+    }
+}
+
+int plan_fit_time(struct plan *plan, uint64_t ns, struct err *err) {
+    uint64_t round = one_round_ns(plan), prepare = plan_prepare_ns(plan);
+    if (round == 0) return err_set(err, STATUS_USAGE, "--time: the plan has nothing to run");
+    uint64_t rounds = ns > prepare ? (ns - prepare) / round : 0;
+    if (rounds < 1) rounds = 1;
+    if (rounds > 10000) rounds = 10000;
+    for (size_t i = 0; i < plan->patterns.n; i++) plan->patterns.pattern[i].rounds = rounds;
+    set_rounds(plan);
+    return 0;
+}
+
+/* ---- resolving ---- */
+
+static bool target_exists(const struct target *t) {
+    for (unsigned m = 0; m < t->n_members; m++)
+        if (!t->member[m].facts.exists) return false;
+    return true;
+}
+
+/* Before the members are joined: with several of them, each gives as much as the smallest. */
+static uint64_t target_size(const struct target *t) {
+    uint64_t smallest = UINT64_MAX;
+    for (unsigned m = 0; m < t->n_members; m++)
+        if (t->member[m].facts.size < smallest) smallest = t->member[m].facts.size;
+    return t->handle ? t->facts.size : smallest * t->n_members;
+}
+
+static int resolve_size(const struct plan *plan, struct pattern *p, struct err *err) {
+    if (p->size) return 0;
+    uint64_t smallest = UINT64_MAX, align = pattern_min_align(p);
+    for (unsigned i = 0; i < plan->n_targets; i++)
+        if (target_exists(plan->targets[i]) && target_size(plan->targets[i]) < smallest) smallest = target_size(plan->targets[i]);
+    if (smallest == UINT64_MAX)
+        return err_set(err, STATUS_USAGE, "pattern '%s' has no size, and no target exists yet to take it from: give --size, such as --size 4g",
+                       p->name);
+    uint64_t used = p->offset + (p->cache == CACHE_COLD ? p->evict : 0);
+    if (smallest <= used)
+        return err_set(err, STATUS_USAGE, "pattern '%s': offset and evict take up the whole of the smallest target (%llu bytes)", p->name,
+                       (unsigned long long)smallest);
+    p->size = smallest - used;
+    if (align > 4096) align = 4096; /* a set of whole pages; sizes of I/Os are the stream's to fit */
+    p->size -= p->size % (align ? align : 1);
+    return 0;
+}
+
+
+int plan_resolve(struct plan *plan, struct err *err) {
+    if (plan->patterns.n == 0) return err_set(err, STATUS_USAGE, "no pattern is left to run");
+    for (size_t i = 0; i < plan->patterns.n; i++) {
+        struct pattern *p = &plan->patterns.pattern[i];
+        if (resolve_size(plan, p, err) != 0) return -1;
+        for (unsigned t = 0; t < plan->n_targets; t++)
+            if (plan_check_target(plan, p, plan->targets[t], err) != 0) return -1;
+    }
+    for (unsigned a = 0; a < plan->n_targets; a++)
+        for (unsigned b = 0; b < a; b++)
+            if (plan->targets[a]->member[0].facts.exists && plan->targets[b]->member[0].facts.exists &&
+                facts_same_object(&plan->targets[a]->member[0].facts, &plan->targets[b]->member[0].facts))
+                plan->warm_instead_of_asis = true;
+    set_rounds(plan);
+    return 0;
+}
+
+void plan_free(struct plan *plan) {
+    set_free(&plan->patterns);
+    free(plan->targets);
+    plan->targets = NULL;
+    plan->n_targets = 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Can this target do what this pattern asks? Facts against keys, before anything runs. */
+#ifndef ENGINE_PLAN_CHECK_H
+#define ENGINE_PLAN_CHECK_H
+
+#include "engine/plan.h"
+
+/* Errors (USAGE) name pattern, target and key, both numbers, and what would do. */
+int plan_check_target(const struct plan *plan, const struct pattern *p, const struct target *t, struct err *err);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Before the first run: the working set is written once, or looked at, so that no read is answered from nothing. */
+#ifndef ENGINE_PREPARE_H
+#define ENGINE_PREPARE_H
+
+#include <signal.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "target/target.h"
+
+struct prepare {
+    struct target *target;
+    uint64_t from, to;      /* bytes of the target */
+    uint64_t seed;
+    uint32_t run_tag;
+    volatile sig_atomic_t *interrupted;
+    void (*progress)(void *arg, uint64_t done, uint64_t total); /* may be NULL */
+    void *arg;
+};
+
+/* Writes [from, to) with random marked data and flushes. 0, or 1 when interrupted, or -1 (STATUS_IO, STATUS_TARGET). */
+int prepare_fill(const struct prepare *p, struct err *err);
+/* Reads 256 blocks of 4 KiB, evenly spread with a random start; `zeros` of `sampled` hold nothing but zeros. Same returns. */
+int prepare_check(const struct prepare *p, unsigned *sampled, unsigned *zeros, struct err *err);
+/* Reads [from, to) once: the working set for cache=warm, what lies outside of it for cache=cold. Same returns. */
+int prepare_read(const struct prepare *p, struct err *err);
+/* Share of [from, to) that has no storage behind it, as the target says; NAN if it does not. */
+double prepare_holes(const struct target *t, uint64_t from, uint64_t to);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/session.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/text.h"
+#include "engine/prepare.h"
+#include "engine/run.h"
+#include "engine/settle.h"
+
+struct place {                  /* what the session remembers of a target */
+    int64_t idle_ns;            /* depth-1 read before the first run */
+    int64_t prepare_ns;         /* goes to the target's first record */
+    bool dirty;                 /* written since the last flush */
+    double *holes;              /* per pattern */
+};
+
+struct session {
+    struct plan *plan;
+    struct clock *clock;
+    const struct session_hooks *hooks;
+    volatile sig_atomic_t *interrupted;
+    struct place *place;        /* per target */
+    uint64_t from, to;          /* union of all working sets */
+    int64_t began, phase_began;
+    struct session_progress progress;
+    uint64_t last_ios, last_bytes, last_lat;
+    int64_t last_tick;
+    enum status status;
+    struct err first;           /* the first cause of a status that is not OK */
+};
+
+const char *session_phase_name(enum session_phase phase) {
+    static const char *const names[] = {"idle", "fill", "check", "flush", "settle", "cache", "ramp", "window", "drain"};
+    return names[phase];
+}
+
+static void note(struct session *s, enum status status, const struct err *err) {
+    if (s->status == STATUS_OK) s->first = *err;
+    s->status = status_worse(s->status, status);
+}
+
+static void say(const struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(const struct session *s, const char *fmt, ...) {
+    char line[600];
+    va_list ap;
+    if (!s->hooks->say) return;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    s->hooks->say(s->hooks->arg, line);
+}
+
+/* ---- progress ---- */
+
+static void show(struct session *s) {
+    struct session_progress *p = &s->progress;
+    int64_t now = clock_now(s->clock);
+    uint64_t total = plan_run_ns(s->plan);
+    if (!s->hooks->progress) return;
+    p->phase_elapsed_ns = now - s->phase_began;
+    if (p->run == 0) {
+        p->left_ns = (int64_t)total + (p->total_bytes && p->done_bytes < p->total_bytes && p->done_bytes
+                                           ? (int64_t)((double)p->phase_elapsed_ns / (double)p->done_bytes * (double)(p->total_bytes - p->done_bytes))
+                                           : 0);
+    } else {
+        int64_t run = p->runs ? (int64_t)(total / p->runs) : 0, rest = p->phase_ns > p->phase_elapsed_ns ? p->phase_ns - p->phase_elapsed_ns : 0;
+        p->left_ns = run * (int64_t)(p->runs - p->run) + (p->phase == PHASE_WINDOW ? rest : run);
+    }
+    s->hooks->progress(s->hooks->arg, p);
+}
+
+static void enter(struct session *s, enum session_phase phase, const struct target *t) {
+    s->progress.phase = phase;
+    s->progress.target = t ? t->label : NULL;
+    s->progress.phase_ns = 0;
+    s->progress.done_bytes = s->progress.total_bytes = 0;
+    s->progress.iops = s->progress.bytes_per_second = s->progress.lat_mean_ns = 0;
+    s->phase_began = clock_now(s->clock);
+    show(s);
+}
+
+static void on_bytes(void *arg, uint64_t done, uint64_t total) {
+    struct session *s = arg;
+    int64_t now = clock_now(s->clock);
+    s->progress.done_bytes = done;
+    s->progress.total_bytes = total;
+    if (now - s->last_tick < 250 * NS_PER_MS) return;
+    s->last_tick = now;
+    if (now > s->phase_began) s->progress.bytes_per_second = (double)done / (double)(now - s->phase_began) * NS_PER_SEC;
+    show(s);
+}
+
+static void on_tick(void *arg, enum session_phase phase, int64_t elapsed, int64_t phase_ns, uint64_t ios, uint64_t bytes, uint64_t lat,
+                    uint64_t errors) {
+    struct session *s = arg;
+    struct session_progress *p = &s->progress;
+    int64_t now = clock_now(s->clock);
+    double seconds = (double)(now - s->last_tick) / NS_PER_SEC;
+    if (phase != p->phase) {
+        p->phase = phase;
+        s->phase_began = now - elapsed;
+    }
+    p->phase_ns = phase_ns;
+    p->errors = errors;
+    if (seconds >= 0.9 || ios < s->last_ios) {
+        uint64_t d = ios - s->last_ios;
+        p->iops = (double)d / seconds;
+        p->bytes_per_second = (double)(bytes - s->last_bytes) / seconds;
+        p->lat_mean_ns = d ? (double)(lat - s->last_lat) / (double)d : 0;
+        s->last_ios = ios;
+        s->last_bytes = bytes;
+        s->last_lat = lat;
+        s->last_tick = now;
+    }
+    show(s);
+}
+
+/* ---- preparation ---- */
+
+static void lose(struct session *s, struct target *t, const struct err *err) {
+    t->lost = true;
+    text_safe(t->lost_reason, sizeof t->lost_reason, err->msg, strlen(err->msg));
+    note(s, err->status == STATUS_IO ? STATUS_IO : STATUS_TARGET, err);
+}
+
+static struct prepare prepare_for(struct session *s, struct target *t, uint64_t from, uint64_t to) {
+    return (struct prepare){.target = t, .from = from, .to = to, .seed = s->plan->seed, .run_tag = (uint32_t)rng_mix(s->plan->seed),
+                            .interrupted = s->interrupted, .progress = on_bytes, .arg = s};
+}
+
+/* AUTO fills where the plan may write, because only there the user has agreed to it; elsewhere it looks. */
+static enum pattern_prepare wanted(const struct session *s) {
+    bool writes = plan_writes(s->plan), check = false;
+    for (size_t i = 0; i < s->plan->patterns.n; i++) {
+        int w = s->plan->patterns.pattern[i].prepare;
+        if (w == PREPARE_FILL || (w == PREPARE_AUTO && writes)) return PREPARE_FILL;
+        if (w == PREPARE_AUTO || w == PREPARE_CHECK) check = true;
+    }
+    return check ? PREPARE_CHECK : PREPARE_NONE;
+}
+
+static bool same_object_before(const struct session *s, unsigned t) {
+    for (unsigned i = 0; i < t; i++)
+        if (!s->plan->targets[i]->lost && facts_same_object(&s->plan->targets[i]->facts, &s->plan->targets[t]->facts)) return true;
+    return false;
+}
+
+static void look_for_holes(struct session *s, unsigned i, unsigned sampled, unsigned zeros) {
+    struct target *t = s->plan->targets[i];
+    for (size_t k = 0; k < s->plan->patterns.n; k++) {
+        const struct pattern *p = &s->plan->patterns.pattern[k];
+        double share = prepare_holes(t, p->offset, p->offset + p->size);
+        /* Unmapped blocks read as zeros: where the target cannot tell, the sample is what we know. */
+        if (isnan(share) && sampled) share = (double)zeros / sampled;
+        s->place[i].holes[k] = share;
+    }
+    if (zeros) say(s, "%s: %u of %u sampled blocks hold only zeros: reads of them may cost the target nothing", t->label, zeros, sampled);
+}
+
+/* A read that fails while we wait is no reason to give the target up: the run itself will meet and count such errors. */
+static int bad_read(const struct session *s, const struct target *t, int result, const struct err *err) {
+    if (result >= 0 || err->status != STATUS_IO) return result;
+    say(s, "%s: a read at depth 1 failed: %s", t->label, err->msg);
+    return 0;
+}
+
+static int prepare_target(struct session *s, unsigned i) {
+    struct target *t = s->plan->targets[i];
+    struct err err = {0};
+    unsigned sampled = 0, zeros = 0;
+    int64_t from = clock_now(s->clock);
+    struct prepare p = prepare_for(s, t, s->from, s->to);
+    int result = 0;
+    enum pattern_prepare want = wanted(s);
+    if (t->facts.kind == OBJECT_NULL) {
+        /* keeps no data: nothing to write, nothing to find */
+    } else if (want == PREPARE_FILL && !same_object_before(s, i)) {
+        enter(s, PHASE_FILL, t);
+        result = prepare_fill(&p, &err);
+    } else if (want == PREPARE_CHECK) {
+        enter(s, PHASE_CHECK, t);
+        result = prepare_check(&p, &sampled, &zeros, &err);
+    }
+    if (result == 0 && !t->lost) {
+        look_for_holes(s, i, sampled, zeros);
+        result = bad_read(s, t, settle_idle(t, s->from, s->to, s->plan->seed, &s->place[i].idle_ns, &err), &err);
+    }
+    s->place[i].prepare_ns = clock_now(s->clock) - from;
+    if (result < 0) lose(s, t, &err);
+    return result > 0;
+}
+
+static int prepare_all(struct session *s) {
+    for (unsigned i = 0; i < s->plan->n_targets && !*s->interrupted; i++)
+        if (!s->plan->targets[i]->lost && prepare_target(s, i)) break;
+    return *s->interrupted ? -1 : 0;
+}
+
+/* ---- one run ---- */
+
+static int flush_dirty(struct session *s, struct record *r, struct err *err) {
+    for (unsigned i = 0; i < s->plan->n_targets; i++) {
+        struct target *t = s->plan->targets[i];
+        int64_t ns;
+        if (!s->place[i].dirty || t->lost) continue;
+        enter(s, PHASE_FLUSH, t);
+        s->place[i].dirty = false;
+        if (settle_flush(t, &ns, err) != 0) {
+            lose(s, t, err); /* of the earlier run's target; the next one may still be well */
+            continue;
+        }
+        r->flush_ns += ns;
+    }
+    return 0;
+}
+
+static int apply_cache(struct session *s, struct target *t, const struct pattern *p, struct record *r, struct err *err) {
+    struct prepare read = prepare_for(s, t, p->offset, p->offset + p->size);
+    r->cache = p->cache;
+    if (p->cache == CACHE_ASIS && s->plan->warm_instead_of_asis) r->cache = CACHE_WARM;
+    if (r->cache == CACHE_ASIS) return 0;
+    if (r->cache == CACHE_COLD) {
+        read.from = p->offset + p->size;
+        read.to = read.from + p->evict;
+    }
+    enter(s, PHASE_CACHE, t);
+    return prepare_read(&read, err);
+}
+
+static int approach(struct session *s, unsigned ti, const struct pattern *p, struct record *r, struct err *err) {
+    struct target *t = s->plan->targets[ti];
+    struct settle settled;
+    if (flush_dirty(s, r, err) != 0) return -1;
+    int result = apply_cache(s, t, p, r, err);
+    if (result) return result;
+    enter(s, PHASE_SETTLE, t);
+    result = settle_wait(t, p->offset, p->offset + p->size, s->plan->seed + s->progress.run, s->place[ti].idle_ns, s->interrupted, &settled, err);
+    result = bad_read(s, t, result, err);
+    r->settle_ns = settled.waited_ns;
+    r->settle_read_ns = settled.read_ns;
+    r->idle_read_ns = s->place[ti].idle_ns;
+    r->settled = settled.settled;
+    return result;
+}
+
+static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round, struct record *r) {
+    struct target *t = s->plan->targets[ti];
+    const struct pattern *p = &s->plan->patterns.pattern[pi];
+    struct err err = {0};
+    struct run run = {.pattern = p, .target = t, .round = round, .clock = s->clock, .interrupted = s->interrupted, .tick = on_tick, .arg = s};
+    run.seed = s->plan->seed;
+    run.run_tag = (uint32_t)rng_mix(run.seed ^ ((uint64_t)round << 32) ^ ((uint64_t)pi << 16) ^ ti);
+    int result = approach(s, ti, p, r, &err);
+    if (result == 0 && !*s->interrupted) {
+        s->last_ios = s->last_bytes = s->last_lat = 0;
+        s->last_tick = clock_now(s->clock);
+        if (pattern_writes(p)) s->place[ti].dirty = true;
+        enter(s, PHASE_RAMP, t);
+        s->progress.phase_ns = (int64_t)p->ramp_time;
+        result = run_execute(&run, r, &err);
+    } else if (result >= 0) {
+        r->status = RUN_INTERRUPTED;
+    }
+    if (result < 0) {
+        r->status = RUN_LOST;
+        text_safe(r->error, sizeof r->error, err.msg, strlen(err.msg));
+    }
+    if (r->status == RUN_LOST) {
+        err.status = STATUS_TARGET;
+        snprintf(err.msg, sizeof err.msg, "%s: %s", t->label, r->error);
+        lose(s, t, &err);
+    } else if (r->status == RUN_ERRORS) {
+        err.status = STATUS_IO;
+        snprintf(err.msg, sizeof err.msg, "%s, '%s': %s", t->label, p->name, r->error[0] ? r->error : r->errors.n ? r->errors.kind[0].text : "I/Os failed");
+        note(s, STATUS_IO, &err);
+    }
+}
+
+static int one_run(struct session *s, unsigned ti, unsigned pi, unsigned round, unsigned order) {
+    struct target *t = s->plan->targets[ti];
+    const struct pattern *p = &s->plan->patterns.pattern[pi];
+    struct record *r = record_new(p->name, t->label);
+    if (!r) {
+        struct err err;
+        err_set(&err, STATUS_TARGET, "no memory for a result");
+        note(s, STATUS_TARGET, &err);
+        return -1;
+    }
+    s->progress.pattern = p->name;
+    s->progress.round = round;
+    s->progress.run++;
+    s->progress.errors = 0;
+    r->round = round;
+    r->order = order;
+    r->started_ns = clock_now(s->clock) - s->began;
+    r->holes = s->place[ti].holes[pi];
+    r->cache = p->cache;
+    r->depth_requested = p->iodepth * p->numjobs;
+    if (t->lost) {
+        r->status = RUN_LOST;
+        snprintf(r->error, sizeof r->error, "%s", t->lost_reason);
+    } else {
+        r->prepare_ns = s->place[ti].prepare_ns;
+        s->place[ti].prepare_ns = 0;
+        measure(s, ti, pi, round, r);
+    }
+    return s->hooks->run_done(s->hooks->arg, r);
+}
+
+static void rounds(struct session *s) {
+    unsigned n = s->plan->n_targets, *order = calloc(n, sizeof *order);
+    if (!order) return;
+    for (unsigned round = 1; round <= s->plan->rounds; round++) {
+        plan_order(round, n, order);
+        for (unsigned pi = 0; pi < s->plan->patterns.n; pi++) {
+            if (round > plan_pattern_rounds(&s->plan->patterns.pattern[pi], n)) continue;
+            for (unsigned i = 0; i < n; i++)
+                if (*s->interrupted || one_run(s, order[i], pi, round, i + 1) != 0) goto out;
+        }
+    }
+out:
+    free(order);
+}
+
+/* ---- the whole ---- */
+
+static int begin(struct session *s) {
+    struct plan *plan = s->plan;
+    struct err err;
+    s->place = calloc(plan->n_targets, sizeof *s->place);
+    for (unsigned i = 0; s->place && i < plan->n_targets; i++) {
+        s->place[i].holes = calloc(plan->patterns.n, sizeof(double));
+        for (size_t k = 0; s->place[i].holes && k < plan->patterns.n; k++) s->place[i].holes[k] = NAN;
+        if (!s->place[i].holes) goto memory;
+    }
+    if (!s->place) goto memory;
+    s->from = UINT64_MAX;
+    for (size_t k = 0; k < plan->patterns.n; k++) {
+        const struct pattern *p = &plan->patterns.pattern[k];
+        uint64_t end = p->offset + p->size + (p->cache == CACHE_COLD ? p->evict : 0);
+        if (p->offset < s->from) s->from = p->offset;
+        if (end > s->to) s->to = end;
+    }
+    for (unsigned i = 0; i < plan->n_targets; i++) {
+        struct target *t = plan->targets[i];
+        if (t->lost || t->handle) continue;
+        if (target_assemble(t, &err) != 0) lose(s, t, &err);
+    }
+    s->progress.rounds = plan->rounds;
+    s->progress.runs = plan_runs(plan);
+    return 0;
+memory:
+    err_set(&err, STATUS_TARGET, "no memory for the session");
+    note(s, STATUS_TARGET, &err);
+    return -1;
+}
+
+enum status session_run(struct plan *plan, struct clock *clock, const struct session_hooks *hooks, volatile sig_atomic_t *interrupted,
+                        struct err *err) {
+    struct session s = {.plan = plan, .clock = clock, .hooks = hooks, .interrupted = interrupted, .began = clock_now(clock)};
+    s.phase_began = s.last_tick = s.began;
+    if (begin(&s) == 0 && prepare_all(&s) == 0) rounds(&s);
+    if (*interrupted) {
+        struct err stop;
+        err_set(&stop, STATUS_INTERRUPTED, "interrupted: what was measured is kept");
+        s.status = STATUS_INTERRUPTED;
+        s.first = stop;
+    }
+    for (unsigned i = 0; s.place && i < plan->n_targets; i++) free(s.place[i].holes);
+    free(s.place);
+    if (s.status != STATUS_OK) *err = s.first;
+    return s.status;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/settle.h"
+
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "target/blockio.h"
+
+#define READ_SIZE 4096u
+#define SETTLE_LIMIT (30 * NS_PER_SEC)
+#define SETTLE_PAUSE (20 * NS_PER_MS)
+#define IDLE_READS 15
+#define SETTLE_READS 5
+
+static int compare_ns(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int median_read(struct blockio *io, const struct target *t, uint64_t from, uint64_t to, struct rng *rng, unsigned n, int64_t *ns,
+                       struct err *err) {
+    uint32_t unit = t->facts.block > READ_SIZE ? t->facts.block : READ_SIZE;
+    uint64_t places = (to - from) / unit;
+    int64_t lat[IDLE_READS];
+    if (places == 0) { /* a working set below one block: nothing to read, nothing to wait for */
+        *ns = 0;
+        return 0;
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (blockio_ping(io, from + rng_below(rng, places) * unit, unit, &lat[i], err) != 0) return -1;
+    qsort(lat, n, sizeof lat[0], compare_ns);
+    *ns = lat[n / 2];
+    return 0;
+}
+
+static int open_reader(const struct target *t, struct blockio **io, struct err *err) {
+    uint32_t unit = t->facts.block > READ_SIZE ? t->facts.block : READ_SIZE;
+    return blockio_open(t->backend, t->handle, &t->facts, t->clock, 1, unit, false, io, err);
+}
+
+int settle_idle(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t *ns, struct err *err) {
+    struct blockio *io;
+    struct rng rng;
+    rng_seed(&rng, rng_mix(seed ^ 0x1d1e));
+    if (open_reader(t, &io, err) != 0) return err_prefix(err, "%s", t->label);
+    int result = median_read(io, t, from, to, &rng, IDLE_READS, ns, err);
+    blockio_close(io);
+    return result ? err_prefix(err, "%s: idle latency", t->label) : 0;
+}
+
+int settle_wait(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t idle_ns, volatile sig_atomic_t *interrupted,
+                struct settle *out, struct err *err) {
+    struct blockio *io;
+    struct rng rng;
+    int result = 0;
+    *out = (struct settle){0};
+    rng_seed(&rng, rng_mix(seed ^ 0x5e77));
+    if (open_reader(t, &io, err) != 0) return err_prefix(err, "%s", t->label);
+    int64_t start = clock_now(t->clock), now = start;
+    for (;;) {
+        result = median_read(io, t, from, to, &rng, SETTLE_READS, &out->read_ns, err);
+        now = clock_now(t->clock);
+        out->settled = out->read_ns <= 2 * idle_ns;
+        if (result || out->settled || now - start >= SETTLE_LIMIT || *interrupted) break;
+        clock_wait_until(t->clock, now + SETTLE_PAUSE);
+    }
+    out->waited_ns = now - start;
+    blockio_close(io);
+    return result ? err_prefix(err, "%s: settling", t->label) : 0;
+}
+
+int settle_flush(const struct target *t, int64_t *ns, struct err *err) {
+    struct blockio *io;
+    *ns = 0;
+    if (!t->facts.can_flush) return 0;
+    if (blockio_open(t->backend, t->handle, &t->facts, t->clock, 1, t->facts.block > 512 ? t->facts.block : 512, true, &io, err) != 0)
+        return err_prefix(err, "%s", t->label);
+    int result = blockio_flush(io, ns, err);
+    blockio_close(io);
+    return result ? err_prefix(err, "%s: flush between runs", t->label) : 0;
+}

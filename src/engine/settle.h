@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Between runs, untimed: what the previous run left behind is flushed, and the next target has come to rest. */
+#ifndef ENGINE_SETTLE_H
+#define ENGINE_SETTLE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "target/target.h"
+
+struct settle {
+    int64_t waited_ns, read_ns; /* how long, and the last depth-1 read latency seen (median of 5) */
+    bool settled;               /* within twice the idle latency before the deadline of 30 s */
+};
+
+/* Median latency of 15 reads of 4 KiB at depth 1, at random offsets of [from, to). */
+int settle_idle(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t *ns, struct err *err);
+/* Waits until the median of 5 such reads is within twice `idle_ns`, at most 30 s; stops early when interrupted. */
+int settle_wait(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t idle_ns, volatile sig_atomic_t *interrupted,
+                struct settle *out, struct err *err);
+/* A flush on a context of its own; `ns` gets its latency. Targets without a flush: 0. */
+int settle_flush(const struct target *t, int64_t *ns, struct err *err);
+
+#endif

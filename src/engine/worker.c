@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/worker.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "pattern/mark.h"
+
+/* So many failures without one success between them: the target refuses the load, and hammering on tells nothing more. */
+#define FAILURES_GIVE_UP 1000
+
+/* The longest wait in one reap: how late a stop request is seen. */
+#define REAP_LIMIT (100 * NS_PER_MS)
+
+static int allocate(struct worker *w, struct err *err) {
+    unsigned depth = w->depth_limit;
+    w->stride = (pattern_max_io(w->pattern) + 4095u) & ~(size_t)4095u;
+    w->requests = calloc(depth, sizeof *w->requests);
+    w->free = calloc(depth, sizeof(struct request *));
+    w->batch = calloc(depth, sizeof(struct request *));
+    w->done = calloc(depth, sizeof *w->done);
+    w->points = calloc(w->n_points ? w->n_points : 1, sizeof *w->points);
+    w->buffers = aligned_alloc(4096, depth * w->stride);
+    if (!w->requests || !w->free || !w->batch || !w->done || !w->points || !w->buffers)
+        return err_set(err, STATUS_TARGET, "no memory for %u buffers of %zu bytes", depth, w->stride);
+    if (pattern_writes(w->pattern)) {
+        struct rng rng;
+        rng_seed(&rng, rng_mix(w->seed ^ ((uint64_t)w->run_tag << 16)) + w->index);
+        rng_fill(&rng, w->buffers, depth * w->stride);
+    } else {
+        memset(w->buffers, 0, depth * w->stride); /* pages are there before the clock starts */
+    }
+    for (unsigned i = 0; i < depth; i++) {
+        struct request *r = &w->requests[i];
+        r->slot = depth - 1 - i;
+        r->buf = w->buffers + r->slot * w->stride;
+        r->sync = (uint8_t)w->pattern->sync;
+        w->free[i] = r;
+    }
+    w->n_free = depth;
+    return 0;
+}
+
+int worker_attach(struct worker *w, struct err *err) {
+    const struct pattern *p = w->pattern;
+    prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
+    w->depth_limit = (unsigned)p->iodepth;
+    for (int op = 0; op < IO_OPS; op++) {
+        hist_init(&w->counts.op[op].clat);
+        hist_init(&w->counts.op[op].lat);
+    }
+    if (allocate(w, err) != 0) return -1;
+    if (stream_init(&w->stream, p, w->base, w->size, w->seed, w->round, w->index, w->workers, err) != 0) return -1;
+    struct attach_how how = {.depth = w->depth_limit, .max_io = pattern_max_io(p), .buffers = w->buffers, .stride = w->stride,
+                             .clock = w->clock, .kinds = &w->kinds, .write = pattern_writes(p)};
+    if (w->backend->attach(w->handle, &how, &w->context, err) != 0) {
+        w->context = NULL;
+        return -1;
+    }
+    w->mark_counter = (uint64_t)w->index << 48;
+    return 0;
+}
+
+/* ---- completions ---- */
+
+/* Where a completion falls: in the ramp, in the window, in the tail. */
+enum when { WHEN_BEFORE, WHEN_INSIDE, WHEN_AFTER };
+
+/* A run of unknown length outgrows its series: neighbours are added up and the interval doubles. */
+static void fold_points(struct worker *w) {
+    unsigned half = w->n_points / 2;
+    for (unsigned i = 0; i < half; i++) {
+        struct record_point sum = w->points[2 * i];
+        record_point_add(&sum, &w->points[2 * i + 1]);
+        w->points[i] = sum;
+    }
+    memset(w->points + half, 0, (w->n_points - half) * sizeof *w->points);
+    w->series_interval_ns *= 2;
+}
+
+static struct record_point *point_at(struct worker *w, int64_t t) {
+    while ((uint64_t)(t - w->t_window) / (uint64_t)w->series_interval_ns >= w->n_points) fold_points(w);
+    int64_t i = (t - w->t_window) / w->series_interval_ns;
+    w->point_from = w->t_window + i * w->series_interval_ns;
+    w->point_to = w->point_from + w->series_interval_ns;
+    return w->point = &w->points[i];
+}
+
+static inline struct record_point *point_now(struct worker *w, int64_t t) {
+    if (__builtin_expect(t >= w->point_from && t < w->point_to, 1)) return w->point;
+    return point_at(w, t);
+}
+
+static __attribute__((noinline)) void failed(struct worker *w, const struct completion *c, enum when when) {
+    const struct request *r = c->request;
+    unsigned kind = c->kind;
+    if (c->result >= 0) {
+        kind = kinds_note(&w->kinds, r->op == IO_READ ? "short read" : "short write", "fewer bytes were moved than asked for");
+        w->counts.short_ios += when == WHEN_INSIDE;
+    }
+    w->kinds.kind[kind].count++;
+    w->seen_errors++;
+    if (when == WHEN_INSIDE) {
+        w->counts.failed++;
+        w->counts.failed_ns += c->t_done - r->t_submit;
+        point_now(w, c->t_done)->errors++;
+    } else if (when == WHEN_AFTER) {
+        w->counts.tail.errors++;
+    }
+    if (++w->failures_in_row >= FAILURES_GIVE_UP) w->gave_up = true;
+}
+
+static inline void count_well(struct worker *w, const struct completion *c) {
+    const struct request *r = c->request;
+    int64_t clat = c->t_done - r->t_submit;
+    struct record_op *op = &w->counts.op[r->op];
+    op->ios++;
+    op->bytes += r->len;
+    hist_record(&op->clat, clat);
+    if (w->rate.iops && r->op != IO_FLUSH) hist_record(&op->lat, c->t_done - r->t_due);
+    if (r->op == IO_FLUSH) return;
+    struct record_point *p = point_now(w, c->t_done);
+    p->ios[r->op]++;
+    p->bytes[r->op] += r->len;
+    p->lat_sum += (uint64_t)clat;
+    if (clat > p->lat_max) p->lat_max = clat;
+}
+
+static void count_tail(struct worker *w, const struct completion *c) {
+    struct record_tail *tail = &w->counts.tail;
+    int64_t lat = c->t_done - (w->rate.iops ? c->request->t_due : c->request->t_submit);
+    tail->ios++;
+    if (lat > tail->longest_ns) tail->longest_ns = lat;
+    if (c->t_done - w->t_over > tail->drain_ns) tail->drain_ns = c->t_done - w->t_over;
+}
+
+static inline enum when when_of(const struct worker *w, const struct completion *c) {
+    if (c->t_done < w->t_window) return WHEN_BEFORE;
+    if (w->budget != UINT64_MAX) return c->request->in_window ? WHEN_INSIDE : WHEN_BEFORE;
+    return c->t_done < w->t_end ? WHEN_INSIDE : WHEN_AFTER;
+}
+
+static inline void complete(struct worker *w, const struct completion *c) {
+    struct request *r = c->request;
+    enum when when = when_of(w, c);
+    depth_change(&w->depth, c->t_done, -1);
+    w->free[w->n_free++] = r;
+    if (r->op != IO_FLUSH) w->since_pause++;
+    if (when == WHEN_INSIDE && w->budget != UINT64_MAX) w->t_over = c->t_done;
+    w->counts.ios_completed++;
+    if (when == WHEN_AFTER && !w->flushing_end) count_tail(w, c);
+    if (__builtin_expect(c->result < 0 || (r->op != IO_FLUSH && c->result != (int64_t)r->len), 0)) {
+        failed(w, c, when);
+        return;
+    }
+    w->failures_in_row = 0;
+    if (r->op == IO_WRITE) {
+        w->counts.writes++;
+        w->counts.writes_stable += c->stable;
+        w->writes_since_flush++;
+    } else if (r->op == IO_FLUSH) {
+        w->counts.flushes++;
+    }
+    if (when == WHEN_INSIDE) count_well(w, c);
+    if (r->op != IO_FLUSH) {
+        w->seen_ios++;
+        w->seen_bytes += r->len;
+        w->seen_lat += (uint64_t)(c->t_done - r->t_submit);
+    }
+}
+
+static void publish(struct worker *w) {
+    atomic_store_explicit(&w->live.ios, w->seen_ios, memory_order_relaxed);
+    atomic_store_explicit(&w->live.bytes, w->seen_bytes, memory_order_relaxed);
+    atomic_store_explicit(&w->live.lat_sum, w->seen_lat, memory_order_relaxed);
+    atomic_store_explicit(&w->live.errors, w->seen_errors, memory_order_relaxed);
+}
+
+/* One reap of at most `timeout`; false when the context is lost. */
+static bool reap(struct worker *w, int64_t timeout, int64_t *now) {
+    int n = w->backend->reap(w->context, w->done, w->depth_limit, 1, timeout);
+    if (n < 0) {
+        w->lost = n;
+        return false;
+    }
+    for (int i = 0; i < n; i++) complete(w, &w->done[i]);
+    if (n > 0) {
+        *now = w->done[n - 1].t_done;
+        publish(w);
+    } else {
+        *now = clock_now(w->clock);
+    }
+    if (w->since_pause >= w->pattern->thinktime_blocks && w->pattern->thinktime) {
+        w->since_pause = 0;
+        w->pause_until = *now + (int64_t)w->pattern->thinktime;
+    }
+    return true;
+}
+
+/* ---- issuing ---- */
+
+static inline void make_flush(struct worker *w) {
+    struct request *r = w->free[--w->n_free];
+    w->writes_since_flush = 0;
+    r->op = IO_FLUSH;
+    r->len = 0;
+    r->offset = 0;
+    r->t_due = 0;
+    w->batch[w->n_batch++] = r;
+}
+
+static inline void make_io(struct worker *w, int64_t due, bool in_window) {
+    struct stream_io io;
+    struct request *r = w->free[--w->n_free];
+    stream_next(&w->stream, &io);
+    r->op = (uint8_t)io.op;
+    r->len = io.len;
+    r->offset = io.offset;
+    r->t_due = due;
+    r->in_window = in_window;
+    if (io.op == IO_WRITE) mark_stamp(r->buf, io.offset, io.len, w->run_tag, &w->mark_counter);
+    w->batch[w->n_batch++] = r;
+}
+
+/* With an amount to do, only I/Os of the window draw on it. */
+static inline bool draw(struct worker *w, bool in_window) {
+    return w->budget == UINT64_MAX || !in_window || w->budget > 0;
+}
+
+static inline void pay(struct worker *w, bool in_window) {
+    if (w->budget == UINT64_MAX || !in_window) return;
+    uint32_t len = w->batch[w->n_batch - 1]->len;
+    w->budget = w->budget > len ? w->budget - len : 0;
+}
+
+static void fill(struct worker *w, int64_t now) {
+    bool in_window = now >= w->t_window;
+    if (w->pattern->fsync && w->writes_since_flush >= w->pattern->fsync && w->n_free) make_flush(w);
+    if (now < w->pause_until) return;
+    if (!w->rate.iops) {
+        while (w->n_free && draw(w, in_window)) {
+            make_io(w, 0, in_window);
+            pay(w, in_window);
+        }
+        return;
+    }
+    uint64_t dropped = rate_drop(&w->rate, now);
+    if (in_window) w->counts.rate_missed += dropped;
+    while (w->n_free && w->rate.due <= now && draw(w, in_window)) {
+        make_io(w, w->rate.due, in_window);
+        pay(w, in_window);
+        rate_next(&w->rate);
+    }
+}
+
+/* False when the context is lost. What is not taken stays in the batch and is stamped when it is. */
+static bool submit(struct worker *w, int64_t *now) {
+    int64_t t1 = clock_now(w->clock);
+    for (unsigned i = 0; i < w->n_batch; i++) w->batch[i]->t_submit = t1;
+    int n = w->backend->submit(w->context, w->batch, w->n_batch);
+    int64_t t2 = clock_now(w->clock);
+    *now = t2;
+    if (t1 >= w->t_window && t2 <= w->t_end) w->counts.submit_ns += t2 - t1;
+    if (n < 0) {
+        w->lost = n;
+        return false;
+    }
+    depth_change(&w->depth, t1, n);
+    w->n_batch -= (unsigned)n;
+    w->no_room = n == 0;
+    if (w->n_batch) memmove(w->batch, w->batch + n, w->n_batch * sizeof *w->batch);
+    return true;
+}
+
+static int64_t next_event(const struct worker *w, int64_t now) {
+    int64_t until = now + REAP_LIMIT;
+    if (w->t_end < until) until = w->t_end;
+    if (now < w->t_window && w->t_window < until) until = w->t_window;
+    if (w->n_free == 0) return until;
+    if (now < w->pause_until) return w->pause_until < until ? w->pause_until : until;
+    if (w->rate.iops && w->rate.due < until) until = w->rate.due;
+    return until;
+}
+
+static bool over(const struct worker *w, int64_t now) {
+    if (now >= w->t_end || w->gave_up || atomic_load_explicit(&w->stop, memory_order_relaxed)) return true;
+    return w->budget == 0 && w->depth.outstanding == 0 && w->n_batch == 0;
+}
+
+/* Requests in the batch were never sent: they are not I/Os. */
+static void drop_batch(struct worker *w) {
+    while (w->n_batch) w->free[w->n_free++] = w->batch[--w->n_batch];
+}
+
+static void drain(struct worker *w, int64_t now) {
+    int64_t deadline = now + w->drain_limit;
+    drop_batch(w);
+    while (w->depth.outstanding && now < deadline) {
+        int64_t left = deadline - now;
+        if (!reap(w, left < REAP_LIMIT ? left : REAP_LIMIT, &now)) return;
+    }
+    w->counts.tail.abandoned = w->depth.outstanding;
+}
+
+/* end_fsync: one flush of this worker's writes, all of which have completed. Not an I/O of the window. */
+static void end_flush(struct worker *w) {
+    if (!w->pattern->end_fsync || w->depth.outstanding) return;
+    uint64_t before = w->counts.flushes;
+    int64_t from = clock_now(w->clock), now = from;
+    w->flushing_end = true;
+    make_flush(w);
+    w->batch[0]->in_window = false;
+    while (w->n_batch && now < from + w->drain_limit)
+        if (!submit(w, &now)) return;
+    while (w->depth.outstanding && now < from + w->drain_limit)
+        if (!reap(w, REAP_LIMIT, &now)) return;
+    if (w->counts.flushes > before) w->end_flush_ns = now - from;
+}
+
+/* A lost context still hands back what was lent: those I/Os failed, and are counted. */
+static int64_t collect_lost(struct worker *w) {
+    int64_t now = clock_now(w->clock), deadline = now + w->drain_limit;
+    int first = w->lost;
+    while (w->depth.outstanding && now < deadline)
+        if (!reap(w, REAP_LIMIT, &now)) break;
+    w->lost = first;
+    drop_batch(w);
+    return now;
+}
+
+static void begin(struct worker *w) {
+    const struct pattern *p = w->pattern;
+    rate_init(&w->rate, p->rate_iops, w->index, w->workers, w->t_start);
+    w->t_over = w->t_end;
+    w->budget = UINT64_MAX;
+    uint64_t amount = p->io_size ? p->io_size : p->loops * w->size;
+    if (amount) {
+        w->budget = amount / w->workers + (w->index < amount % w->workers);
+        w->t_over = w->t_window;
+    }
+    depth_init(&w->depth, w->t_window, amount ? INT64_MAX : w->t_end);
+    w->point_from = w->point_to = 0;
+}
+
+void worker_loop(struct worker *w) {
+    begin(w);
+    clock_wait_until(w->clock, w->t_start);
+    int64_t now = clock_now(w->clock);
+    while (!over(w, now)) {
+        fill(w, now);
+        if (w->n_batch && !submit(w, &now)) break;
+        int64_t timeout = next_event(w, now) - now;
+        /* A part was taken: see what has come, and go on. Nothing was: wait, but nothing may be out that would wake us. */
+        if (w->n_batch) timeout = !w->no_room ? 0 : timeout < NS_PER_MS ? timeout : NS_PER_MS;
+        if (!reap(w, timeout > 0 ? timeout : 0, &now)) break;
+    }
+    if (w->lost) now = collect_lost(w);
+    if (w->budget == UINT64_MAX && now < w->t_end) w->depth.to = w->t_over = w->t_end = now; /* the window is what was measured */
+    if (!w->lost) drain(w, now);
+    depth_change(&w->depth, w->t_over, 0);
+    if (!w->lost) end_flush(w);
+    w->cpu = sched_getcpu();
+}
+
+void worker_detach(struct worker *w) {
+    if (!w->context) return;
+    if (w->backend->counters) w->backend->counters(w->context, &w->protocol);
+    w->backend->detach(w->context);
+    w->context = NULL;
+}
+
+void worker_free(struct worker *w) {
+    free(w->requests);
+    free(w->free);
+    free(w->batch);
+    free(w->done);
+    free(w->points);
+    free(w->buffers);
+    kv_free(&w->protocol);
+    w->requests = NULL;
+    w->free = w->batch = NULL;
+    w->done = NULL;
+    w->points = NULL;
+    w->buffers = NULL;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/conditions.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "report/figure.h"
+#include "result/view.h"
+
+__attribute__((format(printf, 3, 4))) static void add(char *buf, size_t len, const char *fmt, ...) {
+    size_t at = strlen(buf);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(buf + at, len - at, fmt, ap);
+    va_end(ap);
+}
+
+static json_t *pattern_at(const json_t *document, size_t index) {
+    return json_array_get(view_at(document, "plan/patterns"), index);
+}
+
+/* The next row or run of one pattern, from *at on; NULL at the end. */
+static json_t *next_of(const json_t *list, const char *pattern, size_t *at) {
+    while (pattern && *at < json_array_size(list)) {
+        json_t *item = json_array_get(list, (*at)++);
+        if (view_text_is(item, "pattern", pattern)) return item;
+    }
+    return NULL;
+}
+
+static void add_amount(const json_t *pattern, char *buf, size_t len) {
+    uint64_t runtime = view_uint(pattern, "runtime"), io_size = view_uint(pattern, "io_size");
+    char text[40];
+    if (runtime)
+        add(buf, len, "%s", units_duration_human(text, sizeof text, runtime));
+    else if (io_size)
+        add(buf, len, "%s", units_size_human(text, sizeof text, io_size));
+    else
+        add(buf, len, "%" PRIu64 " passes over the working set", view_uint(pattern, "loops"));
+    if (view_uint(pattern, "ramp_time"))
+        add(buf, len, " after %s of ramp", units_duration_human(text, sizeof text, view_uint(pattern, "ramp_time")));
+}
+
+static void add_rounds(const json_t *document, const char *name, char *buf, size_t len) {
+    size_t at = 0;
+    uint64_t rounds = 0;
+    const json_t *run;
+    while ((run = next_of(view_at(document, "runs"), name, &at)))
+        if (view_uint(run, "round") > rounds) rounds = view_uint(run, "round");
+    add(buf, len, "%" PRIu64 " round%s of ", rounds, rounds == 1 ? "" : "s");
+}
+
+/* The cache policy and the data as they were in effect: what a run says counts, not the key. */
+static void add_in_effect(const json_t *document, const char *name, const json_t *pattern, char *buf, size_t len) {
+    size_t at = 0;
+    const char *cache = NULL, *entropy = NULL;
+    const json_t *run;
+    while ((run = next_of(view_at(document, "runs"), name, &at))) {
+        if (!cache) cache = view_text(run, "cache");
+        if (!entropy) entropy = view_text(run, "entropy");
+    }
+    if (entropy) add(buf, len, "data %s; ", !strcmp(entropy, "random") ? "random" : "not random");
+    add(buf, len, "cache %s; ",
+        !cache || !strcmp(cache, "asis") ? "as it is"
+        : !strcmp(cache, "warm")         ? "warm"
+                                         : "cold");
+    if (entropy && view_text(pattern, "sync")) {
+        char sync[40];
+        add(buf, len, "sync=%s; ", text_safe(sync, sizeof sync, view_text(pattern, "sync"), SIZE_MAX));
+    }
+}
+
+void conditions_asked(const json_t *document, size_t index, char *buf, size_t len) {
+    const json_t *pattern = pattern_at(document, index);
+    const char *name = view_text(pattern, "name");
+    uint64_t depth = view_uint(pattern, "iodepth"), jobs = view_uint(pattern, "numjobs");
+    char text[40];
+    snprintf(buf, len, "depth %" PRIu64, depth * jobs);
+    if (jobs > 1) add(buf, len, " (iodepth %" PRIu64 " x numjobs %" PRIu64 ")", depth, jobs);
+    add(buf, len, "; ");
+    if (view_uint(pattern, "rate_iops")) add(buf, len, "rate %" PRIu64 " IOPS; ", view_uint(pattern, "rate_iops"));
+    if (view_uint(pattern, "thinktime"))
+        add(buf, len, "thinktime %s; ", units_time(text, sizeof text, view_uint(pattern, "thinktime")));
+    add(buf, len, "working set %s; ", units_size_human(text, sizeof text, view_uint(pattern, "size")));
+    add_in_effect(document, name, pattern, buf, len);
+    add_rounds(document, name, buf, len);
+    add_amount(pattern, buf, len);
+}
+
+void conditions_depth(const json_t *document, size_t first, size_t last, char *buf, size_t len) {
+    double low = NAN, high = NAN;
+    for (size_t i = first; i <= last; i++) {
+        size_t at = 0;
+        const json_t *row;
+        while ((row = next_of(view_at(document, "summary"), view_text(pattern_at(document, i), "name"), &at))) {
+            low = fmin(low, view_number(row, "depth_achieved/min"));
+            high = fmax(high, view_number(row, "depth_achieved/max"));
+        }
+    }
+    char a[40], b[40];
+    figure(a, sizeof a, low, 3);
+    figure(b, sizeof b, high, 3);
+    if (isnan(low))
+        buf[0] = '\0';
+    else if (!strcmp(a, b))
+        snprintf(buf, len, "achieved %s", a);
+    else
+        snprintf(buf, len, "achieved %s to %s", a, b);
+}
+
+/* The class of the writes of one target in one pattern; NULL: it wrote nothing. */
+static const char *class_of(const json_t *document, size_t index, const char *target) {
+    size_t at = 0;
+    const json_t *row;
+    while ((row = next_of(view_at(document, "summary"), view_text(pattern_at(document, index), "name"), &at)))
+        if (view_text_is(row, "target", target)) return view_text(row, "durability");
+    return NULL;
+}
+
+static const char *class_in(const json_t *document, size_t first, size_t last, const char *target) {
+    const char *class = NULL;
+    for (size_t i = first; i <= last && !class; i++) class = class_of(document, i, target);
+    return class;
+}
+
+static const char *label_at(const json_t *document, size_t t) {
+    return view_text(json_array_get(view_at(document, "targets"), t), "label");
+}
+
+void conditions_durability(const json_t *document, size_t first, size_t last, char *buf, size_t len) {
+    size_t n = json_array_size(view_at(document, "targets"));
+    const char *common = NULL;
+    bool differ = false;
+    for (size_t t = 0; t < n; t++) {
+        const char *class = label_at(document, t) ? class_in(document, first, last, label_at(document, t)) : NULL;
+        if (class && common && strcmp(class, common) != 0) differ = true;
+        if (class) common = class;
+    }
+    buf[0] = '\0';
+    if (common && !differ) snprintf(buf, len, "writes %s", common);
+    for (size_t t = 0; differ && t < n; t++) {
+        const char *class = label_at(document, t) ? class_in(document, first, last, label_at(document, t)) : NULL;
+        if (class) add(buf, len, "%s%s on %s", buf[0] ? ", " : "writes ", class, label_at(document, t));
+    }
+}
+
+int conditions_agree(const json_t *document, size_t first, size_t index) {
+    for (size_t t = 0; t < json_array_size(view_at(document, "targets")); t++) {
+        const char *label = label_at(document, t);
+        if (!label) continue;
+        const char *here = class_of(document, index, label), *there = class_in(document, first, index - 1, label);
+        if (here && there && strcmp(here, there) != 0) return 0;
+    }
+    return 1;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/remarks.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "report/figure.h"
+#include "result/view.h"
+
+#define REMARK_MAX 700
+
+#define SUBMIT_PERCENT 20   /* of the window inside submit: the depth at the device is lower than asked */
+#define CPU_PERCENT    90   /* of a core per worker, or of the host */
+#define WIRE_OFF       0.01 /* requests on the wire per I/O, off from 1 */
+
+/* Each check returns how bad it is (0: nothing to say) and puts the words. */
+
+static const char *safe_text(char *buf, size_t len, const char *text) {
+    return text_safe(buf, len, text ? text : "", SIZE_MAX);
+}
+
+static const char *plural(uint64_t n) {
+    return n == 1 ? "" : "s";
+}
+
+static double check_lost(const json_t *run, char *buf, size_t len) {
+    char why[400];
+    if (!view_text_is(run, "status", "lost")) return 0;
+    safe_text(why, sizeof why, view_text(run, "error"));
+    snprintf(buf, len, "the target was lost%s%s", why[0] ? ": " : "", why);
+    return 1;
+}
+
+static double check_interrupted(const json_t *run, char *buf, size_t len) {
+    char after[40];
+    if (!view_text_is(run, "status", "interrupted")) return 0;
+    snprintf(buf, len, "interrupted after %s of the window",
+             figure_time(after, sizeof after, view_number(run, "window_ns")));
+    return 1;
+}
+
+static double check_errors(const json_t *run, char *buf, size_t len) {
+    json_t *kinds = view_at(run, "errors"), *count;
+    const char *kind;
+    uint64_t total = 0;
+    json_object_foreach(kinds, kind, count) total += (uint64_t)json_integer_value(count);
+    if (!total) return 0;
+    size_t at = (size_t)snprintf(buf, len, "%" PRIu64 " I/O%s failed:", total, plural(total));
+    json_object_foreach(kinds, kind, count) {
+        char name[80], words[260];
+        safe_text(name, sizeof name, kind);
+        safe_text(words, sizeof words, json_string_value(json_object_get(view_at(run, "error_texts"), kind)));
+        if (at < len)
+            at += (size_t)snprintf(buf + at, len - at, " %" JSON_INTEGER_FORMAT " %s%s%s%s,", json_integer_value(count),
+                                   name, words[0] ? " (" : "", words, words[0] ? ")" : "");
+    }
+    size_t n = strlen(buf);
+    if (buf[n - 1] == ',') buf[n - 1] = '\0';
+    return (double)total;
+}
+
+/* An error without a failed I/O: a flush that was refused, verification, ... */
+static double check_run_error(const json_t *run, char *buf, size_t len) {
+    char why[400];
+    if (!view_text_is(run, "status", "errors") || !view_text(run, "error")) return 0;
+    snprintf(buf, len, "%s", safe_text(why, sizeof why, view_text(run, "error")));
+    return 1;
+}
+
+static double check_holes(const json_t *run, char *buf, size_t len) {
+    double holes = view_number(run, "holes");
+    char percent[40];
+    if (!(holes > 0) || !view_uint(run, "read/ios")) return 0;
+    snprintf(buf, len, "%s %% of the working set has no storage behind it: reading it needs no disk",
+             figure(percent, sizeof percent, 100 * holes, 3));
+    return holes;
+}
+
+static double check_rate(const json_t *run, char *buf, size_t len) {
+    uint64_t missed = view_uint(run, "rate_missed");
+    if (missed)
+        snprintf(buf, len, "rate missed: %" PRIu64 " I/O%s dropped from the backlog of those that were due", missed,
+                 plural(missed));
+    return (double)missed;
+}
+
+static double check_submit(const json_t *run, char *buf, size_t len) {
+    double percent = view_number(run, "submit_percent");
+    char text[40];
+    if (!(percent > SUBMIT_PERCENT)) return 0;
+    snprintf(buf, len, "submission blocks for %s %% of the window: the depth at the device is lower",
+             figure(text, sizeof text, percent, 3));
+    return percent;
+}
+
+static double check_tail(const json_t *run, char *buf, size_t len) {
+    double longest = view_number(run, "tail/longest_ns"), inside = view_number(run, "total/lat_ns/max");
+    char took[40], most[40];
+    if (!view_uint(run, "tail/ios") || !(longest > 0) || longest <= inside) return 0;
+    snprintf(buf, len, "an I/O that was out at the window's end took %s (inside it %s at most): counted in max",
+             figure_time(took, sizeof took, longest), isnan(inside) ? "none" : figure_time(most, sizeof most, inside));
+    return longest;
+}
+
+static double check_abandoned(const json_t *run, char *buf, size_t len) {
+    uint64_t n = view_uint(run, "tail/abandoned");
+    char drain[40];
+    if (n)
+        snprintf(buf, len, "%" PRIu64 " I/O%s had not come back %s after the window's end", n, plural(n),
+                 figure_time(drain, sizeof drain, view_number(run, "tail/drain_ns")));
+    return (double)n;
+}
+
+static double check_wire(const json_t *run, char *buf, size_t len) {
+    double per_io = view_number(run, "protocol/wire_ios_per_io");
+    char text[40];
+    if (!(fabs(per_io - 1) > WIRE_OFF)) return 0;
+    snprintf(buf, len, "%s requests on the wire per I/O: %s", figure(text, sizeof text, per_io, 3),
+             per_io < 1 ? "merged on the way" : "split on the way, or others use it too");
+    return fabs(log(per_io));
+}
+
+static double check_littles_law(const json_t *run, char *buf, size_t len) {
+    double off = view_number(run, "littles_law/deviation"), allowed = view_number(run, "littles_law/allowed");
+    char from[40], measured[40], percent[40];
+    if (!(fabs(off) > allowed)) return 0;
+    snprintf(buf, len,
+             "Little's law: the latencies make a depth of %s, %s was measured (%s %% apart): do not trust this row",
+             figure(from, sizeof from, view_number(run, "littles_law/depth"), 4),
+             figure(measured, sizeof measured, view_number(run, "depth_achieved"), 4),
+             figure(percent, sizeof percent, 100 * fabs(off), 2));
+    return fabs(off);
+}
+
+static double check_cpu(const json_t *run, char *buf, size_t len) {
+    double per_worker = view_number(run, "cpu/percent") / view_number(run, "workers");
+    double host = view_number(run, "cpu/host_percent");
+    char text[40];
+    if (per_worker >= CPU_PERCENT)
+        snprintf(buf, len, "the client's CPU was the limit: %s %% of a core per worker",
+                 figure(text, sizeof text, per_worker, 3));
+    else if (host >= CPU_PERCENT)
+        snprintf(buf, len, "the client's CPUs were %s %% busy, all programs together",
+                 figure(text, sizeof text, host, 3));
+    else
+        return 0;
+    return fmax(per_worker, isnan(host) ? 0 : host);
+}
+
+static double check_settled(const json_t *run, char *buf, size_t len) {
+    double idle = view_number(run, "idle_read_ns"), last = view_number(run, "settle_read_ns");
+    char a[40], b[40], c[40];
+    if (!(idle > 0) || view_true(run, "settled")) return 0;
+    snprintf(buf, len, "not settled before the run: a read at depth 1 took %s after %s of waiting, %s when idle",
+             figure_time(a, sizeof a, last), figure_time(b, sizeof b, view_number(run, "settle_ns")),
+             figure_time(c, sizeof c, idle));
+    return last;
+}
+
+static double check_flush(const json_t *run, char *buf, size_t len) {
+    uint64_t n = view_uint(run, "flush/ios");
+    char mean[40], max[40];
+    if (n)
+        snprintf(buf, len, "%" PRIu64 " flush%s, mean %s, longest %s", n, n == 1 ? "" : "es",
+                 figure_time(mean, sizeof mean, view_number(run, "flush/lat_ns/mean")),
+                 figure_time(max, sizeof max, view_number(run, "flush/lat_ns/max")));
+    return n ? view_number(run, "flush/lat_ns/max") : 0;
+}
+
+static double check_end_flush(const json_t *run, char *buf, size_t len) {
+    double ns = view_number(run, "end_flush_ns");
+    char took[40];
+    if (!(ns > 0)) return 0;
+    snprintf(buf, len, "the flush at the end took %s", figure_time(took, sizeof took, ns));
+    return ns;
+}
+
+static double (*const checks[])(const json_t *, char *, size_t) = {
+    check_lost,        check_interrupted, check_errors,  check_run_error, check_holes,
+    check_rate,        check_submit,      check_tail,    check_abandoned, check_wire,
+    check_littles_law, check_cpu,         check_settled, check_flush,     check_end_flush,
+};
+
+void remarks_of_row(const json_t *document, const char *pattern, const char *target,
+                    void (*emit)(void *arg, const char *text), void *arg) {
+    const json_t *runs = view_at(document, "runs");
+    for (size_t c = 0; c < sizeof checks / sizeof *checks; c++) {
+        char worst[REMARK_MAX], text[REMARK_MAX], line[REMARK_MAX + 40];
+        double most = 0;
+        unsigned hits = 0, n = 0;
+        for (size_t i = 0; i < json_array_size(runs); i++) {
+            const json_t *run = json_array_get(runs, i);
+            if (!view_text_is(run, "pattern", pattern) || !view_text_is(run, "target", target)) continue;
+            n++;
+            double bad = checks[c](run, text, sizeof text);
+            if (!(bad > 0)) continue;
+            hits++;
+            if (bad > most) {
+                most = bad;
+                memcpy(worst, text, sizeof worst);
+            }
+        }
+        if (!hits) continue;
+        if (n > 1)
+            snprintf(line, sizeof line, "%s (%u of %u rounds)", worst, hits, n);
+        else
+            snprintf(line, sizeof line, "%s", worst);
+        emit(arg, line);
+    }
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The result document, schema samedisk-result/1: the one canonical result, from which every report is made. It grows
+ * with every finished run, and can be saved at any moment: until document_finish it calls itself interrupted, which is
+ * what it will be if nothing more follows. Out of memory is remembered and shows in document_text. */
+#ifndef RESULT_DOCUMENT_H
+#define RESULT_DOCUMENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "option/option.h"
+#include "result/record.h"
+
+struct document;
+
+struct document *document_new(const char *version); /* stamps "started"; NULL: no memory */
+void document_free(struct document *d);
+
+void document_plan(struct document *d, uint64_t seed, unsigned rounds, const char *reference,
+                   bool warm_instead_of_asis);
+/* One pattern with its effective keys. Sizes are bytes, times nanoseconds, numbers numbers; the rest is text. */
+void document_pattern(struct document *d, const char *name, const struct option_entry *table, const void *conf);
+void document_note(struct document *d, const char *key, const char *value);
+void document_environment(struct document *d, json_t *environment); /* takes over the reference, as the next one does */
+void document_target(struct document *d, json_t *target);           /* with "label", and "lost" null or the reason */
+void document_run(struct document *d, const struct record *r);
+
+/* The end: "finished", the status (the worst of the runs and targets, interrupted if so), the summary. */
+void document_finish(struct document *d, bool interrupted);
+/* "ok" "errors" "lost" "interrupted" as the program's exit status. */
+enum status document_status(const struct document *d);
+const json_t *document_json(const struct document *d); /* borrowed */
+/* The document as text, one run, target or row per line, with a newline at the end. malloc'd; NULL: no memory. */
+char *document_text(struct document *d, size_t *len);
+
+#endif

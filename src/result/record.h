@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the engine knows of one run (one pattern on one target in one round) when it is over: counts, times, histograms.
+ * No percentages, no strings for people: result/json.c makes the canonical document from it. */
+#ifndef RESULT_RECORD_H
+#define RESULT_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hist.h"
+#include "base/io.h"
+#include "base/kinds.h"
+#include "base/kv.h"
+
+enum run_status { RUN_OK, RUN_ERRORS, RUN_LOST, RUN_INTERRUPTED };
+const char *run_status_name(enum run_status s); /* "ok" "errors" "lost" "interrupted" */
+
+struct record_op {           /* reads, writes or flushes that completed whole inside the window */
+    uint64_t ios, bytes;
+    struct hist clat;        /* T3 - T1 */
+    struct hist lat;         /* T3 - T0; without a rate the same as clat (has_due false: left empty) */
+};
+
+struct record_point {        /* one interval of the series, by time of completion */
+    uint64_t ios[2], bytes[2]; /* [IO_READ], [IO_WRITE] */
+    uint64_t lat_sum;        /* ns, both directions */
+    int64_t lat_max;
+    uint64_t errors;
+};
+
+struct record_tail {         /* outstanding at the window's end, drained afterwards; not in IOPS */
+    uint64_t ios, errors;
+    int64_t longest_ns;      /* largest latency among them */
+    int64_t drain_ns;        /* from the window's end to the last of them */
+    uint64_t abandoned;      /* still out when the drain's deadline came */
+};
+
+struct record_cpu {
+    int64_t user_ns, system_ns;       /* of the process, over the window */
+    int64_t host_busy_ns, host_ns;    /* of all CPUs: everything but idle and iowait; and elapsed times the CPUs. 0: unknown */
+};
+
+#define RECORD_MARKS 48
+
+struct record {
+    char *pattern, *target;  /* owned */
+    unsigned round, order;   /* from 1 */
+    enum run_status status;
+    char error[512];         /* "": none */
+
+    int64_t started_ns;      /* on the plan's clock, since the plan began */
+    int64_t prepare_ns, flush_ns, settle_ns, ramp_ns, window_ns; /* window_ns: measured */
+    int64_t settle_read_ns, idle_read_ns;   /* depth-1 read when settled, and idle at the plan's start; 0: not done */
+    bool settled;            /* within twice the idle latency before the deadline */
+    int64_t end_flush_ns;    /* end_fsync: the flush after the drain; 0: none */
+
+    unsigned n_marks;        /* fingerprint: hash over all workers after 2^k I/Os each, k < n_marks */
+    uint64_t mark[RECORD_MARKS];
+    unsigned workers;
+    uint64_t depth_requested;   /* iodepth x numjobs */
+    double depth_achieved;      /* time integral of the outstanding count over the window / window */
+    double depth_little;        /* all latencies of the window (flushes and failed I/Os too) / window: should be the same */
+    uint64_t ios_generated;
+
+    enum io_durability durability;
+    bool written_random;     /* entropy of the data */
+    int cache;               /* enum pattern_cache as it was in effect */
+    double holes;            /* share of the working set without storage behind it; NAN: unknown */
+
+    bool has_due;            /* rate_iops was given */
+    struct record_op op[IO_OPS];
+    uint64_t failed, failed_ns;  /* I/Os of the window that failed or were short, and the time they held a slot */
+    uint64_t short_ios;
+    struct kinds errors;     /* counts by kind, ramp and tail included */
+    struct record_tail tail;
+    uint64_t rate_missed;    /* due I/Os dropped from a backlog that was over its cap */
+    int64_t submit_ns;       /* inside submit, sum over the workers, in the window */
+    struct record_cpu cpu;
+    double wire_ios_per_io;  /* requests that reached the wire or device per I/O; NAN: unknown */
+    struct kv protocol;
+    int worker_cpu[64];      /* CPU each worker last ran on, first 64 workers */
+
+    int64_t series_interval_ns;
+    unsigned n_points;
+    struct record_point *points; /* owned */
+};
+
+void record_point_add(struct record_point *into, const struct record_point *from);
+struct record *record_new(const char *pattern, const char *target); /* NULL: no memory */
+void record_free(struct record *r);
+
+#endif

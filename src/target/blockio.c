@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "target/blockio.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Backends have timeouts of their own; this one is for a backend that has lost sight of a request. */
+#define GUARD_NS (120 * NS_PER_SEC)
+/* One reap waits no longer, so that the guard is looked at. */
+#define REAP_NS NS_PER_SEC
+
+/* What one slot moves. A short transfer is taken up again behind the bytes that were moved. */
+struct piece {
+    uint64_t offset;
+    uint32_t len, moved;
+};
+
+struct blockio {
+    const struct backend *backend;
+    struct context *context;
+    struct clock *clock;
+    uint32_t block, mem_align;
+    uint32_t max_io;
+    uint64_t stripe;               /* no piece crosses a multiple of it; 0: there are no stripes */
+    unsigned depth;
+    size_t stride, mapped;
+    unsigned char *buffers;
+    struct request *requests;      /* by slot */
+    struct piece *pieces;          /* by slot */
+    struct request **free;         /* stack */
+    struct request **waiting;      /* made, not yet taken by the backend, oldest first */
+    struct completion *done;
+    unsigned n_free, n_waiting, lent;
+    bool lost;
+    struct kinds kinds;
+};
+
+/* One call's work. */
+struct job {
+    enum io_op op;
+    enum io_sync sync;
+    uint64_t at, end;              /* what has no piece yet */
+    unsigned depth;
+    int (*make)(struct job *job, uint64_t offset, void *buf, size_t len); /* before a write goes out; may be NULL */
+    int (*see)(struct job *job, uint64_t offset, void *buf, size_t len);  /* after a read came; may be NULL */
+    int (*fill)(void *arg, uint64_t offset, void *buf, size_t len);       /* of blockio_stream */
+    void *arg;
+    unsigned char *user;           /* of blockio_read, blockio_write: where `start` lies in memory */
+    uint64_t start;
+    int64_t latency;               /* of the last completion */
+    int stop;                      /* nonzero: make no more pieces, drain, return this */
+    struct err *err;
+};
+
+static uint32_t piece_limit(const struct facts *facts, uint32_t max_io) {
+    uint32_t block = facts->block ? facts->block : 1;
+
+    if (facts->max_io && max_io > facts->max_io) max_io = facts->max_io;
+    max_io -= max_io % block;
+    return max_io ? max_io : block;
+}
+
+static int allocate(struct blockio *b, struct err *err) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), align = b->mem_align > page ? b->mem_align : page;
+
+    b->stride = (b->max_io + align - 1) / align * align;
+    b->mapped = b->stride * b->depth + align - page; /* room to align by hand what is aligned to more than a page */
+    void *map = mmap(NULL, b->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    b->buffers = map == MAP_FAILED ? NULL : map;
+    b->requests = calloc(b->depth, sizeof(*b->requests));
+    b->pieces = calloc(b->depth, sizeof(*b->pieces));
+    b->free = calloc(b->depth, sizeof(struct request *));
+    b->waiting = calloc(b->depth, sizeof(struct request *));
+    b->done = calloc(b->depth, sizeof(*b->done));
+    if (!b->buffers || !b->requests || !b->pieces || !b->free || !b->waiting || !b->done)
+        return err_set(err, STATUS_TARGET, "no memory for %u buffers of %zu bytes", b->depth, b->stride);
+    return 0;
+}
+
+static unsigned char *buffer_of(const struct blockio *b, unsigned slot) {
+    uintptr_t first = (uintptr_t)b->buffers, align = b->mem_align ? b->mem_align : 1;
+
+    return b->buffers + ((first + align - 1) / align * align - first) + slot * b->stride;
+}
+
+int blockio_open(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
+                 unsigned depth, uint32_t max_io, bool write, struct blockio **out, struct err *err) {
+    struct blockio *b = calloc(1, sizeof(*b));
+
+    *out = NULL;
+    if (!b) return err_set(err, STATUS_TARGET, "no memory");
+    b->backend = backend;
+    b->clock = clock;
+    b->block = facts->block ? facts->block : 1;
+    b->mem_align = facts->mem_align;
+    b->max_io = piece_limit(facts, max_io);
+    b->stripe = kv_get_uint(&facts->negotiated, "stripe_bytes", 0);
+    b->depth = depth ? depth : 1;
+    if (facts->max_depth && b->depth > facts->max_depth) b->depth = facts->max_depth;
+    if (allocate(b, err) != 0) goto fail;
+    for (unsigned slot = 0; slot < b->depth; slot++) {
+        b->requests[slot].slot = slot;
+        b->free[b->n_free++] = &b->requests[slot];
+    }
+    struct attach_how how = { .depth = b->depth, .max_io = b->max_io, .buffers = buffer_of(b, 0), .stride = b->stride,
+                              .clock = clock, .kinds = &b->kinds, .write = write };
+    if (backend->attach(h, &how, &b->context, err) != 0) {
+        b->context = NULL;
+        goto fail;
+    }
+    *out = b;
+    return 0;
+fail:
+    blockio_close(b);
+    return -1;
+}
+
+void blockio_close(struct blockio *b) {
+    if (!b) return;
+    /* First of all: until detach is over the backend may still write into the buffers. */
+    if (b->context) b->backend->detach(b->context);
+    if (b->buffers) munmap(b->buffers, b->mapped);
+    free(b->requests);
+    free(b->pieces);
+    free(b->free);
+    free(b->waiting);
+    free(b->done);
+    free(b);
+}
+
+/* ---- errors ---- */
+
+static const char *op_words(enum io_op op) {
+    return op == IO_READ ? "reading" : op == IO_WRITE ? "writing" : "flushing";
+}
+
+/* The first failure is the one that tells; later ones mostly follow from it. */
+static void job_fail(struct job *job, enum status status, const struct piece *piece, const char *name, const char *text) {
+    char where[64] = "";
+
+    if (job->stop) return;
+    job->stop = -1;
+    if (piece && job->op != IO_FLUSH)
+        snprintf(where, sizeof(where), " %" PRIu32 " bytes at offset %" PRIu64, piece->len, piece->offset);
+    err_set(job->err, status, "%s%s: %s%s%s", op_words(job->op), where, name, text && *text ? ": " : "", text ? text : "");
+}
+
+static void job_lost(struct blockio *b, struct job *job, int error) {
+    b->lost = true;
+    job_fail(job, STATUS_TARGET, NULL, "the connection is lost", strerror(-error));
+}
+
+/* ---- the loop ---- */
+
+/* An I/O over the end of a stripe would run on in the same member: to touch every byte, pieces end there. */
+static uint32_t piece_length(const struct blockio *b, uint64_t at, uint64_t end) {
+    uint64_t len = end - at < b->max_io ? end - at : b->max_io;
+
+    if (b->stripe && len > b->stripe - at % b->stripe) len = b->stripe - at % b->stripe;
+    return (uint32_t)len;
+}
+
+static void make_pieces(struct blockio *b, struct job *job) {
+    while (!job->stop && job->at < job->end && b->n_free > 0 && b->lent + b->n_waiting < job->depth) {
+        struct request *r = b->free[--b->n_free];
+        struct piece *piece = &b->pieces[r->slot];
+
+        *piece = (struct piece){ .offset = job->at };
+        piece->len = piece_length(b, job->at, job->end);
+        r->op = (uint8_t)job->op;
+        r->sync = (uint8_t)job->sync;
+        r->buf = job->op == IO_FLUSH ? NULL : buffer_of(b, r->slot);
+        r->offset = job->op == IO_FLUSH ? 0 : piece->offset;
+        r->len = job->op == IO_FLUSH ? 0 : piece->len;
+        int stop = job->make ? job->make(job, piece->offset, r->buf, piece->len) : 0;
+        if (stop) {
+            job->stop = stop;
+            b->free[b->n_free++] = r;
+            return;
+        }
+        job->at += piece->len;
+        b->waiting[b->n_waiting++] = r;
+    }
+}
+
+/* True if the backend took something. */
+static bool send_waiting(struct blockio *b, struct job *job) {
+    if (b->n_waiting == 0) return false;
+    int64_t now = clock_now(b->clock);
+    for (unsigned i = 0; i < b->n_waiting; i++) b->waiting[i]->t_submit = now;
+    int k = b->backend->submit(b->context, b->waiting, b->n_waiting);
+    if (k < 0) {
+        job_lost(b, job, k);
+        return false;
+    }
+    b->lent += (unsigned)k;
+    b->n_waiting -= (unsigned)k;
+    memmove(b->waiting, b->waiting + k, b->n_waiting * sizeof(struct request *));
+    return k > 0;
+}
+
+static void give_back(struct blockio *b, struct request *r) {
+    b->free[b->n_free++] = r;
+}
+
+/* What never went out is dropped when the job has stopped. */
+static void drop_waiting(struct blockio *b) {
+    while (b->n_waiting > 0) give_back(b, b->waiting[--b->n_waiting]);
+}
+
+/* A target may move less than was asked for; the rest is asked for again. True if there is such a rest. */
+static bool continue_piece(struct blockio *b, struct job *job, struct request *r, int64_t moved) {
+    uint32_t align = b->block > b->mem_align ? b->block : b->mem_align;
+
+    if (job->stop || moved <= 0 || moved >= (int64_t)r->len || (align > 1 && moved % align != 0)) return false;
+    b->pieces[r->slot].moved += (uint32_t)moved;
+    r->buf = (unsigned char *)r->buf + moved;
+    r->offset += (uint64_t)moved;
+    r->len -= (uint32_t)moved;
+    b->waiting[b->n_waiting++] = r;
+    return true;
+}
+
+static void complete(struct blockio *b, struct job *job, const struct completion *c) {
+    struct request *r = c->request;
+    struct piece *piece = &b->pieces[r->slot];
+
+    b->lent--;
+    job->latency = c->t_done - r->t_submit;
+    if (c->result < 0) {
+        const char *name = strerror((int)-c->result), *text = NULL;
+        if (c->kind < b->kinds.n) name = b->kinds.kind[c->kind].name, text = b->kinds.kind[c->kind].text;
+        job_fail(job, STATUS_IO, piece, name, text);
+    } else if (job->op != IO_FLUSH && c->result != (int64_t)r->len) {
+        if (continue_piece(b, job, r, c->result)) return;
+        char text[96];
+        snprintf(text, sizeof(text), "only %" PRIu64 " bytes were moved", piece->moved + (uint64_t)c->result);
+        job_fail(job, STATUS_IO, piece, job->op == IO_READ ? "short read" : "short write", text);
+    } else if (!job->stop && job->see) {
+        int stop = job->see(job, piece->offset, job->op == IO_FLUSH ? NULL : buffer_of(b, r->slot), piece->len);
+        if (stop) job->stop = stop;
+    }
+    give_back(b, r);
+}
+
+static int reap(struct blockio *b, struct job *job) {
+    int n = b->backend->reap(b->context, b->done, b->depth, 1, REAP_NS);
+
+    if (n < 0) {
+        job_lost(b, job, n);
+        return n;
+    }
+    for (int i = 0; i < n; i++) complete(b, job, &b->done[i]);
+    return n;
+}
+
+static int run(struct blockio *b, struct job *job) {
+    int64_t guard = clock_now(b->clock) + GUARD_NS;
+
+    if (b->lost) return err_set(job->err, STATUS_TARGET, "%s: the connection was lost before", op_words(job->op));
+    for (;;) {
+        make_pieces(b, job);
+        bool moved = !job->stop && send_waiting(b, job);
+        if (job->stop) drop_waiting(b);
+        if (b->lent == 0 && b->n_waiting == 0) {
+            if (job->stop || job->at >= job->end) return job->stop;
+            continue;
+        }
+        int n = reap(b, job);
+        if (n < 0) { /* nothing is lent any more */
+            drop_waiting(b);
+            return job->stop;
+        }
+        if (n > 0 || moved) {
+            guard = clock_now(b->clock) + GUARD_NS;
+        } else if (clock_now(b->clock) >= guard) {
+            char text[96];
+            snprintf(text, sizeof(text), "%u requests are without an answer", b->lent + b->n_waiting);
+            job_fail(job, STATUS_TARGET, NULL, "nothing moved for 120 s", text);
+            b->lost = true;
+            drop_waiting(b);
+            return job->stop;
+        }
+    }
+}
+
+/* ---- what others call ---- */
+
+static int check_range(const struct blockio *b, enum io_op op, uint64_t offset, uint64_t len, struct err *err) {
+    if (offset % b->block == 0 && len % b->block == 0 && len <= UINT64_MAX - offset) return 0;
+    return err_set(err, STATUS_IO, "%s %" PRIu64 " bytes at offset %" PRIu64 ": both must be multiples of the block, %" PRIu32
+                   " bytes", op_words(op), len, offset, b->block);
+}
+
+static int copy_in(struct job *job, uint64_t offset, void *buf, size_t len) {
+    memcpy(buf, job->user + (offset - job->start), len);
+    return 0;
+}
+
+static int copy_out(struct job *job, uint64_t offset, void *buf, size_t len) {
+    memcpy(job->user + (offset - job->start), buf, len);
+    return 0;
+}
+
+static int call_fill(struct job *job, uint64_t offset, void *buf, size_t len) {
+    return job->fill(job->arg, offset, buf, len);
+}
+
+int blockio_read(struct blockio *b, uint64_t offset, void *buf, size_t len, struct err *err) {
+    struct job job = { .op = IO_READ, .at = offset, .end = offset + len, .depth = b->depth, .see = copy_out,
+                       .user = buf, .start = offset, .err = err };
+
+    if (check_range(b, IO_READ, offset, len, err) != 0) return -1;
+    return run(b, &job);
+}
+
+int blockio_write(struct blockio *b, uint64_t offset, const void *buf, size_t len, struct err *err) {
+    /* The cast only drops const: a write job reads from `user`. */
+    struct job job = { .op = IO_WRITE, .at = offset, .end = offset + len, .depth = b->depth, .make = copy_in,
+                       .user = (unsigned char *)(uintptr_t)buf, .start = offset, .err = err };
+
+    if (check_range(b, IO_WRITE, offset, len, err) != 0) return -1;
+    return run(b, &job);
+}
+
+int blockio_ping(struct blockio *b, uint64_t offset, uint32_t len, int64_t *latency, struct err *err) {
+    struct job job = { .op = IO_READ, .at = offset, .end = offset + len, .depth = 1, .err = err };
+
+    if (check_range(b, IO_READ, offset, len, err) != 0) return -1;
+    if (len == 0 || len > b->max_io)
+        return err_set(err, STATUS_IO, "reading %" PRIu32 " bytes at once: from %" PRIu32 " to %" PRIu32 " are possible", len,
+                       b->block, b->max_io);
+    if (run(b, &job) != 0) return -1;
+    *latency = job.latency;
+    return 0;
+}
+
+int blockio_flush(struct blockio *b, int64_t *latency, struct err *err) {
+    /* One byte of nowhere: a single piece, whose range the request does not carry. */
+    struct job job = { .op = IO_FLUSH, .at = 0, .end = 1, .depth = 1, .err = err };
+
+    if (run(b, &job) != 0) return -1;
+    if (latency) *latency = job.latency;
+    return 0;
+}
+
+int blockio_stream(struct blockio *b, enum io_op op, enum io_sync sync, uint64_t offset, uint64_t len,
+                   int (*fill)(void *arg, uint64_t offset, void *buf, size_t len), void *arg, struct err *err) {
+    struct job job = { .op = op, .sync = sync, .at = offset, .end = offset + len, .depth = b->depth, .fill = fill,
+                       .arg = arg, .err = err };
+
+    if (check_range(b, op, offset, len, err) != 0) return -1;
+    if (fill && op == IO_WRITE) job.make = call_fill;
+    if (fill && op == IO_READ) job.see = call_fill;
+    return run(b, &job);
+}

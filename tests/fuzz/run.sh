@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Builds every fuzz target with clang, address and undefined-behaviour sanitizers, and runs each for SECONDS, from its corpus.
+#   sh tests/fuzz/run.sh FOLDER SECONDS
+set -eu
+out=$1 seconds=$2
+top=$(cd "$(dirname "$0")/../.." && pwd)
+mkdir -p "$out"
+for source in "$top"/tests/fuzz/fuzz_*.c; do
+  name=$(basename "$source" .c)
+  # shellcheck disable=SC2046
+  clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+    -I"$top/src" -I"$top" -o "$out/$name" "$source" $(find "$top/src/base" "$top/src/option" "$top/src/pattern" -name '*.c') -lm
+  mkdir -p "$out/corpus_${name#fuzz_}"
+  echo "== $name"
+  "$out/$name" -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$out/$name-" -print_final_stats=1 \
+    "$out/corpus_${name#fuzz_}" "$top/tests/fuzz/corpus_${name#fuzz_}"
+done

@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Installs what is missing, builds in every way that is supported, and runs all tests. Needs root: the tests start servers of
+# their own, loop devices and network namespaces. Ends with the line "N passed, N failed, N skipped".
+#
+#   sh tests/run.sh              everything (what CI runs)
+#   sh tests/run.sh STEP ...     only these: gcc clang minimal asan tsan valgrind fuzz style dist
+#
+# Builds go to build-test/STEP; a step's log is build-test/STEP.log.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+cd "$top" || exit 1
+out=$top/build-test
+jobs=$(nproc)
+passed=0 failed=0 skipped=0
+steps=${*:-gcc clang minimal asan tsan valgrind fuzz style dist}
+
+say() { printf '%s\n' "== $*"; }
+
+# The harness leaves one .trs file a test program, with a line for each test case in it.
+tally() { # FOLDER
+  results=$(find "$1" -name '*.trs' -exec sed -n 's/^:test-result: \([A-Z]*\).*/\1/p' {} +)
+  p=$(printf '%s\n' "$results" | grep -cE '^(PASS|XFAIL)$')
+  f=$(printf '%s\n' "$results" | grep -cE '^(FAIL|XPASS|ERROR)$')
+  s=$(printf '%s\n' "$results" | grep -c '^SKIP$')
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+  say "$(basename "$1"): $p passed, $f failed, $s skipped"
+}
+
+one() { # NAME STATUS : a step that is one test
+  if [ "$2" = 0 ]; then passed=$((passed + 1)); say "$1: passed"; return; fi
+  failed=$((failed + 1))
+  say "$1: FAILED, the end of its log:"
+  tail -n 40 "$out/$1.log"
+}
+
+configure() { # NAME ARGUMENT ... : a build folder of its own
+  rm -rf "${out:?}/$1" && mkdir -p "$out/$1" && cd "$out/$1" || return 1
+  shift
+  "$top/configure" --enable-option-checking=fatal --enable-werror "$@" && cd "$top"
+}
+
+check() { # NAME MAKE-ARGUMENTS -- CONFIGURE-ARGUMENTS
+  name=$1 make=
+  shift
+  while [ "$1" != -- ]; do make="$make $1"; shift; done
+  shift
+  say "$name: building and testing"
+  # shellcheck disable=SC2086
+  { configure "$name" "$@" && make -C "$out/$name" -j"$jobs" all && make -C "$out/$name" -k $make; } > "$out/$name.log" 2>&1
+  status=$?
+  cd "$top" || exit 1
+  if ! find "$out/$name" -name '*.trs' 2>/dev/null | grep -q .; then
+    one "$name" 1
+    return
+  fi
+  tally "$out/$name"
+  [ $status = 0 ] && return
+  # A test that failed was counted; what failed otherwise (a test that did not build) is one failure more.
+  [ "$f" != 0 ] || one "$name" $status
+  find "$out/$name" -name '*.trs' -exec grep -lE '^:test-result: (FAIL|ERROR|XPASS)' {} + | while read -r trs; do
+    say "${trs%.trs}.log:"
+    grep -vE '^(ok|#? *$)' "${trs%.trs}.log" | tail -n 40
+  done
+}
+
+sh tests/lab/packages.sh install build servers tests || exit 1
+mkdir -p "$out"
+say "autogen"
+./autogen.sh > "$out/autogen.log" 2>&1 || { tail "$out/autogen.log"; exit 1; }
+
+for step in $steps; do
+  began=$(date +%s)
+  case $step in
+  gcc) check gcc check -- CC=gcc ;;
+  clang) check clang check TESTS='$(unit_tests)' -- CC=clang ;;
+  minimal) check minimal check TESTS='$(unit_tests)' -- --without-libnfs --without-libiscsi --without-libaio ;;
+  asan) check asan check TESTS='$(unit_tests) $(contract_tests)' -- --enable-sanitizer=address,undefined CFLAGS='-O1 -g' ;;
+  tsan) check tsan check TESTS='$(unit_tests) $(contract_tests)' -- --enable-sanitizer=thread CFLAGS='-O1 -g' ;;
+  valgrind) check valgrind check-valgrind -- CC=gcc CFLAGS='-O1 -g' ;;
+  fuzz)
+    say "fuzz: every target for ${FUZZ_SECONDS:-10} s"
+    sh tests/fuzz/run.sh "$out/fuzz" "${FUZZ_SECONDS:-10}" > "$out/fuzz.log" 2>&1
+    one fuzz $? ;;
+  style)
+    sh tests/style.sh > "$out/style.log" 2>&1
+    one style $? ;;
+  dist)
+    say "dist: make distcheck"
+    { configure dist && make -C "$out/dist" -s distcheck DISTCHECK_CONFIGURE_FLAGS= CHECK_IN_DIST=1 TESTS='$(unit_tests)'; } > "$out/dist.log" 2>&1
+    one dist $?
+    cd "$top" || exit 1 ;;
+  *) say "no step '$step'"; exit 1 ;;
+  esac
+  say "$step took $(($(date +%s) - began)) s"
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

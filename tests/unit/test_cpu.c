@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "engine/cpu.h"
+
+static void test_busy_is_all_but_idle_and_iowait(void **state) {
+    (void)state;
+    int64_t busy, total;
+    assert_int_equal(cpu_parse_stat("cpu  10 20 30 400 50 6 7 8 0 0\n", 100, &busy, &total), 0);
+    assert_int_equal(total, (10 + 20 + 30 + 400 + 50 + 6 + 7 + 8) * 10000000LL);
+    assert_int_equal(busy, (10 + 20 + 30 + 6 + 7 + 8) * 10000000LL);
+}
+
+static void test_other_lines_are_refused(void **state) {
+    (void)state;
+    int64_t busy, total;
+    assert_int_equal(cpu_parse_stat("intr 1 2 3\n", 100, &busy, &total), -1);
+    assert_int_equal(cpu_parse_stat("cpu  10 20\n", 100, &busy, &total), -1);
+    assert_int_equal(cpu_parse_stat("cpu  10 20 30 400 50 6 7 8\n", 0, &busy, &total), -1);
+}
+
+static void test_difference_of_samples(void **state) {
+    (void)state;
+    struct cpu_sample a = {.user_ns = 5, .system_ns = 7, .busy_ns = 100, .total_ns = 1000}, b = {.user_ns = 15, .system_ns = 27, .busy_ns = 400, .total_ns = 3000};
+    struct record_cpu cpu;
+    cpu_between(&a, &b, &cpu);
+    assert_int_equal(cpu.user_ns, 10);
+    assert_int_equal(cpu.system_ns, 20);
+    assert_int_equal(cpu.host_busy_ns, 300);
+    assert_int_equal(cpu.host_ns, 2000);
+    a.total_ns = 0; /* /proc could not be read: nothing is claimed */
+    cpu_between(&a, &b, &cpu);
+    assert_int_equal(cpu.host_ns, 0);
+    assert_int_equal(cpu.host_busy_ns, 0);
+}
+
+static void test_the_process_uses_time(void **state) {
+    (void)state;
+    struct cpu_sample a, b;
+    volatile uint64_t x = 1;
+    cpu_sample(&a);
+    do {
+        for (int i = 0; i < 1000000; i++) x = x * 3 + 1;
+        cpu_sample(&b);
+    } while (b.user_ns + b.system_ns == a.user_ns + a.system_ns);
+    assert_true(b.user_ns >= a.user_ns);
+    assert_true(b.total_ns > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_busy_is_all_but_idle_and_iowait),
+        cmocka_unit_test(test_other_lines_are_refused),
+        cmocka_unit_test(test_difference_of_samples),
+        cmocka_unit_test(test_the_process_uses_time),
+    };
+    return cmocka_run_group_tests_name("cpu", tests, NULL, NULL);
+}

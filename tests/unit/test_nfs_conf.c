@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* URLs and keys of the nfs backend, up to the point where a connection would be made. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "backends/nfs/nfs.h"
+#include "tests/unit/backend_conf.h"
+
+extern const struct backend backend_nfs;
+
+static struct err err;
+
+static void defaults(void **state) {
+    (void)state;
+    struct nfsbe_conf *c = conf_from(&backend_nfs, "nfs://filer/vol1//dir/vm.dat", &err);
+    assert_non_null(c);
+    assert_string_equal(c->host, "filer");
+    assert_string_equal(c->path, "/vol1/dir/vm.dat");
+    assert_null(c->export_path);
+    assert_int_equal(c->nfsport, 0);
+    assert_int_equal(c->mountport, 0);
+    assert_int_equal(c->uid, geteuid());
+    assert_int_equal(c->gid, getegid());
+    assert_true(c->timeout == 30ULL * NS_PER_SEC);
+    conf_end(&backend_nfs, c);
+}
+
+static void keys(void **state) {
+    (void)state;
+    struct nfsbe_conf *c = conf_from(&backend_nfs, "nfs://[::1]:20490/vol1/vm.dat?mountport=20048&uid=0&gid=4294967294"
+                                                   "&timeout=5s&export=/vol1", &err);
+    assert_non_null(c);
+    assert_string_equal(c->host, "::1");
+    assert_int_equal(c->nfsport, 20490);
+    assert_int_equal(c->mountport, 20048);
+    assert_int_equal(c->uid, 0);
+    assert_true(c->gid == 4294967294u);
+    assert_string_equal(c->export_path, "/vol1");
+    conf_end(&backend_nfs, c);
+    c = conf_from(&backend_nfs, "nfs://h:1/v/f?nfsport=2", &err); /* a key is more explicit than the URL's port */
+    assert_int_equal(c->nfsport, 2);
+    conf_end(&backend_nfs, c);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    refused(&backend_nfs, "nfs://h/", "no path");
+    refused(&backend_nfs, "nfs://h/vol1/", "directory");
+    refused(&backend_nfs, "nfs://h/vol1/../etc/passwd", "..");
+    refused(&backend_nfs, "nfs://h/vol1/f?export=/vol2", "not the beginning");
+    refused(&backend_nfs, "nfs://h/vol1/f?export=vol1", "begins with");
+    refused(&backend_nfs, "nfs://h/vol1/f?timeout=1ms", "timeout");
+    refused(&backend_nfs, "nfs://h/vol1/f?nfsport=65536", "nfsport");
+    refused(&backend_nfs, "nfs://h/vol1/f?mountprt=1", "mountport");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(keys),
+        cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

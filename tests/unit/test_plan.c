@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "engine/plan.h"
+#include "engine/plan_check.h"
+
+/* ---- a small plan made by hand ---- */
+
+struct world {
+    struct plan plan;
+    struct target target[3];
+    struct target *list[3];
+    struct err err;
+};
+
+static void add_pattern(struct world *w, const char *name, const char *const *keys) {
+    struct pattern_set *set = &w->plan.patterns;
+    char note[200];
+    set->pattern = realloc(set->pattern, (set->n + 1) * sizeof *set->pattern);
+    struct pattern *p = &set->pattern[set->n++];
+    memset(p, 0, sizeof *p);
+    assert_int_equal(pattern_init(p, name, &w->err), 0);
+    for (; keys[0]; keys += 2)
+        if (pattern_set(p, keys[0], keys[1], note, sizeof note, &w->err) != 0) fail_msg("%s", w->err.msg);
+    if (pattern_finish(p, &w->err) != 0) fail_msg("%s", w->err.msg);
+}
+
+static struct facts existing(uint64_t size) {
+    return (struct facts){.exists = true, .kind = OBJECT_LUN, .size = size, .block = 512, .mem_align = 512, .max_io = 1u << 20,
+                          .can_flush = true, .dpofua = ANSWER_YES, .allocated = UINT64_MAX};
+}
+
+static struct world *world_new(unsigned n_targets) {
+    struct world *w = calloc(1, sizeof *w);
+    for (unsigned i = 0; i < n_targets; i++) {
+        w->list[i] = &w->target[i];
+        snprintf(w->target[i].label, sizeof w->target[i].label, "t%u", i);
+        w->target[i].n_members = 1;
+        w->target[i].member[0].facts = existing(1ull << 30);
+        snprintf(w->target[i].member[0].facts.identity[0], 128, "naa.%u", i);
+    }
+    w->plan.targets = w->list;
+    w->plan.n_targets = n_targets;
+    return w;
+}
+
+static void world_free(struct world *w) {
+    set_free(&w->plan.patterns);
+    free(w);
+}
+
+#define KEYS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void expect_refused(struct world *w, const char *words) {
+    assert_int_equal(plan_resolve(&w->plan, &w->err), -1);
+    assert_int_equal(w->err.status, STATUS_USAGE);
+    if (!strstr(w->err.msg, words)) fail_msg("'%s' is not in: %s", words, w->err.msg);
+}
+
+/* ---- orders ---- */
+
+static void order_text(unsigned round, unsigned n, char *out) {
+    unsigned order[8];
+    plan_order(round, n, order);
+    for (unsigned i = 0; i < n; i++) out[i] = (char)('A' + order[i]);
+    out[n] = 0;
+}
+
+static void test_orders_of_three(void **state) {
+    (void)state;
+    const char *const want[] = {"ABC", "BCA", "CAB", "CBA", "ACB", "BAC", "ABC"};
+    char got[8];
+    for (unsigned r = 1; r <= 7; r++) {
+        order_text(r, 3, got);
+        assert_string_equal(got, want[r - 1]);
+    }
+}
+
+static void test_orders_of_two_and_one(void **state) {
+    (void)state;
+    const char *const want[] = {"AB", "BA", "AB", "BA"};
+    char got[8];
+    for (unsigned r = 1; r <= 4; r++) {
+        order_text(r, 2, got);
+        assert_string_equal(got, want[r - 1]);
+        order_text(r, 1, got);
+        assert_string_equal(got, "A");
+    }
+}
+
+/* Over a full set of rounds each target stands in each place equally often, and before each other one equally often. */
+static void test_orders_are_balanced(void **state) {
+    (void)state;
+    for (unsigned n = 2; n <= 7; n++) {
+        unsigned place[8][8] = {{0}}, before[8][8] = {{0}}, order[8], rounds = n == 2 ? 4 : 2 * n;
+        for (unsigned r = 1; r <= rounds; r++) {
+            plan_order(r, n, order);
+            for (unsigned i = 0; i < n; i++) {
+                place[order[i]][i]++;
+                for (unsigned k = i + 1; k < n; k++) before[order[i]][order[k]]++;
+            }
+        }
+        for (unsigned a = 0; a < n; a++)
+            for (unsigned b = 0; b < n; b++) {
+                assert_int_equal(place[a][b], rounds / n);
+                if (a != b) assert_int_equal(before[a][b], rounds / 2);
+            }
+    }
+}
+
+static void test_balanced_rounds(void **state) {
+    (void)state;
+    struct pattern p = {.rounds = ROUNDS_BALANCED};
+    assert_int_equal(plan_pattern_rounds(&p, 1), 3);
+    assert_int_equal(plan_pattern_rounds(&p, 2), 4);
+    assert_int_equal(plan_pattern_rounds(&p, 3), 6);
+    assert_int_equal(plan_pattern_rounds(&p, 5), 10);
+    p.rounds = 2;
+    assert_int_equal(plan_pattern_rounds(&p, 3), 2);
+}
+
+/* ---- sizes and times ---- */
+
+static void test_size_defaults_to_the_smallest_existing_target(void **state) {
+    (void)state;
+    struct world *w = world_new(3);
+    add_pattern(w, "a", KEYS("rw", "randread", "bs", "4k"));
+    w->target[1].member[0].facts.size = 300 << 20;
+    w->target[2].member[0].facts = (struct facts){.exists = false};
+    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
+    assert_int_equal(w->plan.patterns.pattern[0].size, 300 << 20);
+    assert_int_equal(plan_needed_size(&w->plan), 300 << 20);
+    world_free(w);
+}
+
+static void test_no_size_and_nothing_to_take_it_from(void **state) {
+    (void)state;
+    struct world *w = world_new(1);
+    add_pattern(w, "a", KEYS("rw", "randread"));
+    w->target[0].member[0].facts = (struct facts){.exists = false};
+    expect_refused(w, "--size");
+    world_free(w);
+}
+
+static void test_time_is_the_sum_of_all_runs(void **state) {
+    (void)state;
+    struct world *w = world_new(3);
+    add_pattern(w, "a", KEYS("rw", "randread", "ramp_time", "2s", "runtime", "10s", "rounds", "2"));
+    add_pattern(w, "b", KEYS("rw", "read", "ramp_time", "1s", "runtime", "5s", "rounds", "1"));
+    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
+    assert_int_equal(plan_runs(&w->plan), 9);
+    assert_int_equal(w->plan.rounds, 2);
+    assert_int_equal(plan_run_ns(&w->plan), (6 * 12500 + 3 * 6500) * NS_PER_MS);
+    assert_int_equal(plan_prepare_ns(&w->plan), 0);
+    world_free(w);
+}
+
+static void test_rounds_fit_the_time(void **state) {
+    (void)state;
+    struct world *w = world_new(2);
+    add_pattern(w, "a", KEYS("rw", "randread", "ramp_time", "1s", "runtime", "8500ms"));
+    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
+    assert_int_equal(plan_fit_time(&w->plan, 65 * NS_PER_SEC, &w->err), 0); /* a round is 20 s */
+    assert_int_equal(w->plan.rounds, 3);
+    assert_int_equal(plan_fit_time(&w->plan, 5 * NS_PER_SEC, &w->err), 0);
+    assert_int_equal(w->plan.rounds, 1);
+    world_free(w);
+}
+
+static void test_written_range_covers_all_patterns(void **state) {
+    (void)state;
+    struct world *w = world_new(1);
+    uint64_t from, to;
+    add_pattern(w, "r", KEYS("rw", "randread", "size", "64m", "offset", "16m"));
+    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
+    plan_written_range(&w->plan, &from, &to);
+    assert_int_equal(from, to);
+    assert_false(plan_writes(&w->plan));
+    add_pattern(w, "w", KEYS("rw", "randwrite", "size", "8m", "offset", "128m"));
+    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
+    plan_written_range(&w->plan, &from, &to);
+    assert_int_equal(from, 16 << 20);
+    assert_int_equal(to, 136 << 20);
+    world_free(w);
+}
+
+/* ---- refusals ---- */
+
+static void test_pattern_bigger_than_target(void **state) {
+    (void)state;
+    struct world *w = world_new(2);
+    add_pattern(w, "big", KEYS("rw", "read", "size", "2g"));
+    expect_refused(w, "pattern 'big' needs 2g");
+    expect_refused(w, "target 't0' has only 1g");
+    world_free(w);
+}
+
+static void test_a_missing_file_gets_the_size_it_needs(void **state) {
+    (void)state;
+    struct world *w = world_new(1);
+    w->target[0].member[0].facts = (struct facts){.exists = false};
+    add_pattern(w, "big", KEYS("rw", "write", "size", "2g", "offset", "1g"));
+    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
+    assert_int_equal(plan_needed_size(&w->plan), 3ull << 30);
+    world_free(w);
+}
+
+static void test_alignment_below_the_block(void **state) {
+    (void)state;
+    struct world *w = world_new(1);
+    w->target[0].member[0].facts.block = 4096;
+    add_pattern(w, "vmtn-like", KEYS("rw", "randread", "bs", "8k", "blockalign", "512", "size", "64m"));
+    expect_refused(w, "multiples of 512 only");
+    world_free(w);
+}
+
+static void test_io_larger_than_one_request(void **state) {
+    (void)state;
+    struct world *w = world_new(1);
+    w->target[0].member[0].facts.max_io = 65536;
+    add_pattern(w, "wide", KEYS("rw", "read", "bs", "1m", "size", "64m"));
+    expect_refused(w, "at most 64k in one request");
+    world_free(w);
+}
+
+static void test_depth_over_the_targets_limit(void **state) {
+    (void)state;
+    struct world *w = world_new(1);
+    w->target[0].member[0].facts.max_depth = 32;
+    add_pattern(w, "deep", KEYS("rw", "read", "iodepth", "64", "size", "64m"));
+    expect_refused(w, "at most 32 per worker");
+    world_free(w);
+}
+
+static void test_writes_to_what_is_read_only(void **state) {
+    (void)state;
+    struct world *w = world_new(1);
+    w->target[0].member[0].facts.read_only = true;
+    add_pattern(w, "w", KEYS("rw", "randwrite", "size", "64m"));
+    expect_refused(w, "read-only");
+    world_free(w);
+}
+
+static void test_flush_that_does_not_exist(void **state) {
+    (void)state;
+    struct world *w = world_new(1);
+    w->target[0].member[0].facts.can_flush = false;
+    add_pattern(w, "w", KEYS("rw", "randwrite", "size", "64m", "fsync", "8"));
+    expect_refused(w, "no flush");
+    world_free(w);
+}
+
+static void test_buffers_beyond_memory(void **state) {
+    (void)state;
+    struct world *w = world_new(1);
+    w->target[0].member[0].facts.max_io = 0;
+    add_pattern(w, "huge", KEYS("rw", "read", "bs", "64m", "iodepth", "4096", "numjobs", "64", "size", "4g"));
+    expect_refused(w, "memory");
+    world_free(w);
+}
+
+static void test_one_object_twice_is_warm(void **state) {
+    (void)state;
+    struct world *w = world_new(2);
+    add_pattern(w, "r", KEYS("rw", "randread", "size", "64m"));
+    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
+    assert_false(w->plan.warm_instead_of_asis);
+    strcpy(w->target[1].member[0].facts.identity[0], "naa.0");
+    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
+    assert_true(w->plan.warm_instead_of_asis);
+    world_free(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_orders_of_three),
+        cmocka_unit_test(test_orders_of_two_and_one),
+        cmocka_unit_test(test_orders_are_balanced),
+        cmocka_unit_test(test_balanced_rounds),
+        cmocka_unit_test(test_size_defaults_to_the_smallest_existing_target),
+        cmocka_unit_test(test_no_size_and_nothing_to_take_it_from),
+        cmocka_unit_test(test_time_is_the_sum_of_all_runs),
+        cmocka_unit_test(test_rounds_fit_the_time),
+        cmocka_unit_test(test_written_range_covers_all_patterns),
+        cmocka_unit_test(test_pattern_bigger_than_target),
+        cmocka_unit_test(test_a_missing_file_gets_the_size_it_needs),
+        cmocka_unit_test(test_alignment_below_the_block),
+        cmocka_unit_test(test_io_larger_than_one_request),
+        cmocka_unit_test(test_depth_over_the_targets_limit),
+        cmocka_unit_test(test_writes_to_what_is_read_only),
+        cmocka_unit_test(test_flush_that_does_not_exist),
+        cmocka_unit_test(test_buffers_beyond_memory),
+        cmocka_unit_test(test_one_object_twice_is_warm),
+    };
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

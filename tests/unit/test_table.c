@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "report/figure.h"
+#include "report/grid.h"
+#include "report/table.h"
+#include "result/view.h"
+#include "tests/unit/madeup_document.h"
+
+/* Prints the table of a finished document, without the last line, which has the time in it. */
+static char *table_of(struct document *d) {
+    char *text = NULL;
+    size_t len;
+    document_finish(d, false);
+    FILE *out = open_memstream(&text, &len);
+    table_print(document_json(d), out);
+    fclose(out);
+    char *foot = strstr(text, "samedisk 0.1.0, ");
+    assert_non_null(foot);
+    assert_non_null(strstr(foot, "seed 42"));
+    assert_non_null(strstr(foot, view_text(document_json(d), "plan/hash")));
+    *foot = '\0';
+    document_free(d);
+    return text;
+}
+
+static void expect(struct document *d, const char *wanted) {
+    char *text = table_of(d);
+    assert_string_equal(text, wanted);
+    free(text);
+}
+
+static void expect_line(struct document *d, const char *wanted) {
+    char *text = table_of(d);
+    if (!strstr(text, wanted)) fail_msg("no \"%s\" in\n%s", wanted, text);
+    free(text);
+}
+
+static void expect_no_line(struct document *d, const char *unwanted) {
+    char *text = table_of(d);
+    if (strstr(text, unwanted)) fail_msg("\"%s\" in\n%s", unwanted, text);
+    free(text);
+}
+
+static struct document *with_pattern(const char *name) {
+    struct document *d = madeup_document();
+    struct madeup_pattern load = madeup_load();
+    document_pattern(d, name, madeup_keys, &load);
+    return d;
+}
+
+#define HEAD                                                                                                                     \
+    "nfs    NFSv3 TCP 10.0.0.1:/vol1 vm.dat, 4 GiB\n"                                                                            \
+    "iscsi  iSCSI 10.0.0.1 iqn.x LUN 0, 4 GiB\n"                                                                                 \
+    "The targets are different objects; on the same disks, they lie on other parts of them.\n"                                   \
+    "note: array = EMC Celerra NS-120\n"
+
+static void test_one_round(void **state) {
+    (void)state;
+    struct document *d = with_pattern("Max Throughput-100%Read");
+    struct madeup_pattern load = madeup_load();
+    document_pattern(d, "RealLife-60%Rand-65%Read", madeup_keys, &load);
+    madeup_add(d, madeup_run("Max Throughput-100%Read", "nfs", 1, 1736, 17280000));
+    madeup_add(d, madeup_run("Max Throughput-100%Read", "iscsi", 1, 1675, 17790000));
+    madeup_add(d, madeup_run("RealLife-60%Rand-65%Read", "nfs", 1, 240, 121850000));
+    struct record *r = madeup_run("RealLife-60%Rand-65%Read", "iscsi", 1, 1792, 14330000);
+    madeup_fail(r, "CHECK CONDITION", "medium error", 3);
+    madeup_add(d, r);
+    expect(d,
+           HEAD
+           "\n"
+           "depth 64 (iodepth 16 x numjobs 4), achieved 51.4 to 60.0; working set 4.00 GiB; data random; cache as it is; sync=datastore; "
+           "1 round of 5 min after 2 min of ramp; writes claims-stable\n"
+           "                                 avg resp ms   IOPS  MiB/s  p99 ms  max ms  CPU us/IO  against nfs\n"
+           "Max Throughput-100%Read   nfs          17.28   3472  27.12    17.3    17.3       10.0\n"
+           "                          iscsi        17.79   3350  26.17    17.8    17.8       10.0  0.96x\n"
+           "RealLife-60%Rand-65%Read  nfs          121.8  480.0  3.750       -     122       10.0\n"
+           "                          iscsi        14.33   3584  28.00    14.3    14.3       10.0  not comparable: I/O errors\n"
+           "  iscsi: 3 I/Os failed: 3 CHECK CONDITION (medium error)\n"
+           "\n"
+           "Status: errors\n");
+}
+
+static void test_several_rounds(void **state) {
+    (void)state;
+    struct document *d = with_pattern("p");
+    for (unsigned round = 1; round <= 3; round++) {
+        madeup_add(d, madeup_run("p", "nfs", round, 1000 + round, 1000000));
+        madeup_add(d, madeup_run("p", "iscsi", round, 500 * round, 1000000));
+    }
+    expect(d,
+           HEAD
+           "\n"
+           "depth 64 (iodepth 16 x numjobs 4), achieved 1.00 to 3.00; working set 4.00 GiB; data random; cache as it is; sync=datastore; "
+           "3 rounds of 5 min after 2 min of ramp; writes claims-stable\n"
+           "          avg resp ms  IOPS  min..max    MiB/s  p99 ms  max ms  CPU us/IO  against nfs\n"
+           "p  nfs          1.000  2004  2002..2006  15.66    1.00    1.00       10.0\n"
+           "   iscsi        1.000  2000  1000..3000  15.62    1.00    1.00       10.0  1.00x\n"
+           "\n"
+           "Figures are medians over the rounds; max ms is over all of them.\n");
+}
+
+/* Names and labels of any width, in more bytes than columns, leave the figures where they belong. */
+static void test_columns_of_wide_names(void **state) {
+    (void)state;
+    struct document *d = with_pattern("\xc3\x84hnlich \xe2\x80\x93 gr\xc3\xb6\xc3\x9f" "er");
+    struct madeup_pattern load = madeup_load();
+    document_pattern(d, "x", madeup_keys, &load);
+    madeup_add(d, madeup_run("\xc3\x84hnlich \xe2\x80\x93 gr\xc3\xb6\xc3\x9f" "er", "nfs", 1, 500, 1000000));
+    madeup_add(d, madeup_run("x", "nfs", 1, 500, 1000000));
+    char *text = table_of(d);
+    assert_non_null(strstr(text, "\n\xc3\x84hnlich \xe2\x80\x93 gr\xc3\xb6\xc3\x9f" "er  nfs        1.000  1000"));
+    assert_non_null(strstr(text, "\nx                 nfs        1.000  1000"));
+    free(text);
+}
+
+static void test_names_cannot_act_on_the_terminal(void **state) {
+    (void)state;
+    struct document *d = with_pattern("evil \x1b[2Jname");
+    madeup_add(d, madeup_run("evil \x1b[2Jname", "nfs", 1, 10, 1000));
+    document_note(d, "key\x07", "value\x1b]0;x");
+    char *text = table_of(d);
+    for (const char *c = text; *c; c++) assert_true(*c == '\n' || (unsigned char)*c >= ' ');
+    assert_non_null(strstr(text, "evil \\x1B[2Jname"));
+    free(text);
+}
+
+static void test_durability_per_target(void **state) {
+    (void)state;
+    struct document *d = with_pattern("p");
+    struct record *r = madeup_run("p", "iscsi", 1, 10, 1000);
+    r->durability = DURABILITY_VOLATILE;
+    madeup_add(d, madeup_run("p", "nfs", 1, 10, 1000));
+    madeup_add(d, r);
+    char *text = table_of(d);
+    assert_non_null(strstr(text, "; writes claims-stable on nfs, volatile on iscsi\n"));
+    assert_non_null(strstr(text, "not comparable: durability\n"));
+    free(text);
+}
+
+/* Another class needs another line; a pattern without writes needs none. */
+static void test_groups(void **state) {
+    (void)state;
+    struct document *d = with_pattern("reads");
+    struct madeup_pattern load = madeup_load();
+    document_pattern(d, "writes", madeup_keys, &load);
+    document_pattern(d, "flushes", madeup_keys, &load);
+    struct record *r = madeup_run("reads", "nfs", 1, 10, 1000);
+    r->durability = DURABILITY_NO_WRITES;
+    madeup_add(d, r);
+    madeup_add(d, madeup_run("writes", "nfs", 1, 10, 1000));
+    r = madeup_run("flushes", "nfs", 1, 10, 1000);
+    r->durability = DURABILITY_FLUSHED;
+    madeup_add(d, r);
+    char *text = table_of(d), *first = strstr(text, "\ndepth"), *second = strstr(first + 1, "\ndepth");
+    assert_non_null(second);
+    assert_null(strstr(second + 1, "\ndepth"));
+    assert_true(first < strstr(text, "\nreads") && strstr(text, "\nwrites ") < second && second < strstr(text, "\nflushes"));
+    assert_non_null(strstr(first, "; writes claims-stable\n"));
+    assert_non_null(strstr(second, "; writes flushed\n"));
+    free(text);
+}
+
+static void test_same_object(void **state) {
+    (void)state;
+    struct document *d = with_pattern("p");
+    document_target(d, madeup_target("fc", "SCSI disk", "naa.6006"));
+    madeup_add(d, madeup_run("p", "fc", 1, 10, 1000));
+    expect_line(d, "\niscsi and fc are the same object\n");
+}
+
+static void test_target_left_out(void **state) {
+    (void)state;
+    struct document *d = with_pattern("p");
+    document_target(d, json_pack("{s:s, s:s, s:[], s:[]}", "label", "fc", "lost", "/dev/sdzz: No such file", "members", "warnings"));
+    madeup_add(d, madeup_run("p", "nfs", 1, 10, 1000));
+    char *text = table_of(d);
+    assert_non_null(strstr(text, "fc     left out: /dev/sdzz: No such file\n"));
+    assert_non_null(strstr(text, "Status: lost\n"));
+    free(text);
+}
+
+static void test_nothing_was_run(void **state) {
+    (void)state;
+    expect_line(with_pattern("p"), "\nNo run was finished.\n");
+}
+
+/* ---- what is said in words ---- */
+
+static struct document *with_run(struct record **r) {
+    *r = madeup_run("p", "nfs", 1, 1000, 1000000);
+    return with_pattern("p");
+}
+
+static void test_words_only_where_they_are_due(void **state) {
+    (void)state;
+    struct record *r;
+    struct document *d = with_run(&r);
+    r->submit_ns = NS_PER_SEC / 5; /* exactly 20 % */
+    r->tail = (struct record_tail){.ios = 64, .longest_ns = 1000000, .drain_ns = 5};
+    r->wire_ios_per_io = 1.009;
+    r->depth_achieved *= 1.02;
+    madeup_add(d, r);
+    expect_no_line(d, "\n  nfs:");
+}
+
+#define EXPECT_WORDS(change, words)                                                                                              \
+    do {                                                                                                                         \
+        struct record *r;                                                                                                        \
+        struct document *d = with_run(&r);                                                                                       \
+        change;                                                                                                                  \
+        madeup_add(d, r);                                                                                                        \
+        expect_line(d, "\n  nfs: " words "\n");                                                                                  \
+    } while (0)
+
+static void test_words(void **state) {
+    (void)state;
+    EXPECT_WORDS(r->submit_ns = NS_PER_SEC / 4,
+                 "submission blocks for 25.0 % of the window: the depth at the device is lower");
+    EXPECT_WORDS(r->rate_missed = 12, "rate missed: 12 I/Os dropped from the backlog of those that were due");
+    EXPECT_WORDS((r->tail = (struct record_tail){.ios = 1, .longest_ns = 12 * NS_PER_SEC}),
+                 "an I/O that was out at the window's end took 12.0 s (inside it 1.00 ms at most): counted in max");
+    EXPECT_WORDS((r->tail = (struct record_tail){.ios = 3, .abandoned = 3, .drain_ns = 30 * NS_PER_SEC}),
+                 "3 I/Os had not come back 30.0 s after the window's end");
+    EXPECT_WORDS(r->wire_ios_per_io = 0.25, "0.250 requests on the wire per I/O: merged on the way");
+    EXPECT_WORDS(r->wire_ios_per_io = 4, "4.00 requests on the wire per I/O: split on the way, or others use it too");
+    EXPECT_WORDS(r->depth_achieved = 4,
+                 "Little's law: the latencies make a depth of 2.000, 4.000 was measured (50 % apart): do not trust this row");
+    EXPECT_WORDS(r->cpu.user_ns = NS_PER_SEC * 95 / 100 - r->cpu.system_ns,
+                 "the client's CPU was the limit: 95.0 % of a core per worker");
+    EXPECT_WORDS(r->cpu.host_busy_ns = r->cpu.host_ns, "the client's CPUs were 100 % busy, all programs together");
+    EXPECT_WORDS(r->holes = 0.125, "12.5 % of the working set has no storage behind it: reading it needs no disk");
+    EXPECT_WORDS((r->status = RUN_LOST, snprintf(r->error, sizeof r->error, "connection reset")),
+                 "the target was lost: connection reset");
+    EXPECT_WORDS(r->status = RUN_INTERRUPTED, "interrupted after 1.00 s of the window");
+    EXPECT_WORDS((r->settled = false, r->idle_read_ns = 200000, r->settle_read_ns = 9000000, r->settle_ns = 30 * NS_PER_SEC),
+                 "not settled before the run: a read at depth 1 took 9.00 ms after 30.0 s of waiting, 200 us when idle");
+    EXPECT_WORDS((r->op[IO_FLUSH].ios = 1, hist_record(&r->op[IO_FLUSH].clat, 4000000)),
+                 "1 flush, mean 4.00 ms, longest 4.00 ms");
+    EXPECT_WORDS(r->end_flush_ns = 2500000000, "the flush at the end took 2.50 s");
+    EXPECT_WORDS((madeup_fail(r, "NFS3ERR_IO", "input/output error", 2), madeup_fail(r, "timeout", "", 1)),
+                 "3 I/Os failed: 2 NFS3ERR_IO (input/output error), 1 timeout");
+}
+
+static void test_the_worst_round_is_quoted(void **state) {
+    (void)state;
+    struct document *d = with_pattern("p");
+    for (unsigned round = 1; round <= 3; round++) {
+        struct record *r = madeup_run("p", "nfs", round, 100, 1000000);
+        r->rate_missed = round == 3 ? 0 : 10 * round;
+        madeup_add(d, r);
+    }
+    expect_line(d, "\n  nfs: rate missed: 20 I/Os dropped from the backlog of those that were due (2 of 3 rounds)\n");
+}
+
+/* ---- the pieces ---- */
+
+static void test_figures(void **state) {
+    (void)state;
+    static const struct { double value; int digits; const char *text; } cases[] = {
+        {17.279, 4, "17.28"}, {3472.4, 4, "3472"}, {1234567, 4, "1234567"}, {0.01234, 3, "0.0123"}, {0, 4, "0"},
+        {9.9996, 4, "10.00"}, {99.96, 3, "100"}, {1e-9, 3, "0.000000"}, {NAN, 4, "-"}, {INFINITY, 4, "-"}, {-0.5, 2, "-0.50"},
+    };
+    char buf[40];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(figure(buf, sizeof buf, cases[i].value, cases[i].digits), cases[i].text);
+    assert_string_equal(figure_ms(buf, sizeof buf, 17280000, 4), "17.28");
+    assert_string_equal(figure_mib(buf, sizeof buf, 3 * 1048576, 4), "3.000");
+    assert_string_equal(figure_time(buf, sizeof buf, 1500), "1.50 us");
+    assert_string_equal(figure_time(buf, sizeof buf, 0), "0 ns");
+    assert_string_equal(figure_time(buf, sizeof buf, NAN), "- s");
+}
+
+static void test_cut(void **state) {
+    (void)state;
+    char text[] = "a\xc3\xa4\xc3\xb6z";
+    assert_int_equal(grid_width(text), 4);
+    grid_cut(text, 3);
+    assert_string_equal(text, "a\xc3\xa4\xc3\xb6");
+    grid_cut(text, 2);
+    assert_string_equal(text, "a\xc3\xa4");
+    grid_cut(text, 0);
+    assert_string_equal(text, "");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_round),
+        cmocka_unit_test(test_several_rounds),
+        cmocka_unit_test(test_columns_of_wide_names),
+        cmocka_unit_test(test_names_cannot_act_on_the_terminal),
+        cmocka_unit_test(test_durability_per_target),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_same_object),
+        cmocka_unit_test(test_target_left_out),
+        cmocka_unit_test(test_nothing_was_run),
+        cmocka_unit_test(test_words_only_where_they_are_due),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_the_worst_round_is_quoted),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
