@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* null: no I/O. It measures the tool itself, and is the test double: latencies, errors, short transfers and a lost target
- * on demand, in real or virtual time.
+/* null: no I/O. It measures the tool itself, and is the test double: latencies, errors, short transfers and a lost
+ * target on demand, in real or virtual time.
  *
- * A request is due at the time of its submit plus a latency; reap returns what is due, and waits on the attach clock for
- * the next due time, so that a virtual clock jumps exactly there. No data is kept or delivered: buffers are not touched. */
+ * A request is due at the time of its submit plus a latency; reap returns what is due, and waits on the attach clock
+ * for the next due time, so that a virtual clock jumps exactly there. No data is kept or delivered: buffers are not
+ * touched. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -134,7 +135,8 @@ static void null_facts(const struct null_conf *conf, struct facts *f) {
     if (conf->shorts) kv_uint(&f->negotiated, "short_ppm", conf->shorts);
     if (conf->lost_after) kv_uint(&f->negotiated, "lost_after", conf->lost_after);
     kv_text(&f->negotiated, "delivered_data", "none");
-    kv_text(&f->warnings, "no-io", "null does no I/O: its numbers are those of samedisk itself, or of the latency it was "
+    kv_text(&f->warnings, "no-io",
+            "null does no I/O: its numbers are those of samedisk itself, or of the latency it was "
             "told to have");
 }
 
@@ -306,8 +308,8 @@ static void submit_one(struct context *c, struct request *r, int64_t now) {
     c->n++;
 }
 
-/* The short way, for what moves all its bytes: what measures the tool itself should cost next to nothing. Returns how many it
- * did; the next one needs the long way. */
+/* The short way, for what moves all its bytes: what measures the tool itself should cost next to nothing. Returns how
+ * many it did; the next one needs the long way. */
 static unsigned submit_plain(struct context *c, struct request *const *requests, unsigned n, int64_t now) {
     /* No whole blocks, or so far out that the sum below would wrap. */
     const uint64_t size = c->size, bad_bits = c->block_mask | 1ULL << 63;

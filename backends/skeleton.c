@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a new backend starts: copy this file, put your name in place of "skeleton", add it to registry.c and to the build,
- * give it a row in tests/contract, and replace the memory buffer by your protocol. The comments say what each function owes
- * to the core; backend.h is the law. It is compiled and runs through the contract test, but is not registered.
+/* Where a new backend starts: copy this file, put your name in place of "skeleton", add it to registry.c and to the
+ * build, give it a row in tests/contract, and replace the memory buffer by your protocol. The comments say what each
+ * function owes to the core; backend.h is the law. It is compiled and runs through the contract test, but is not
+ * registered.
  *
  * Rules that hold everywhere below:
- *   - No exit, abort, assert or print. Errors of the control path go to struct err, with what was tried, the library's own
- *     words and what would help; those of the data path are negative errno and a kind.
+ *   - No exit, abort, assert or print. Errors of the control path go to struct err, with what was tried, the
+ *     library's own words and what would help; those of the data path are negative errno and a kind.
  *   - No mutable variable at file scope: everything lives in the configuration, the handle or the context.
  *   - Of the project include only backend.h and src/base; your library's headers stay in your file.
  *   - Text that came from a server passes through text_safe before it goes into a message or a fact. */
@@ -22,16 +23,17 @@ struct skeleton_conf {
     uint64_t size;
 };
 
-/* The access keys, and the only place where they exist: help, manual and the echo of effective values are made from it. A
- * key that does nothing is a bug. Load keys (bs, iodepth, sync ...) belong to patterns and never stand here. */
+/* The access keys, and the only place where they exist: help, manual and the echo of effective values are made from
+ * it. A key that does nothing is a bug. Load keys (bs, iodepth, sync ...) belong to patterns and never stand here. */
 static const struct option_entry skeleton_options[] = {
     {.name = "size", .type = OPTION_SIZE, .offset = offsetof(struct skeleton_conf, size), .min = 4096, .max = 1u << 30,
      .def = "16m", .value = "SIZE", .help = "size of the buffer"},
     {.name = NULL}
 };
 
-/* Takes host, port, path and user out of the URL. The defaults of the table are there already; the keys come later. Nothing
- * is connected here. What is allocated here is freed by conf_free (TEXT and SECRET keys are not: option_free does that). */
+/* Takes host, port, path and user out of the URL. The defaults of the table are there already; the keys come later.
+ * Nothing is connected here. What is allocated here is freed by conf_free (TEXT and SECRET keys are not: option_free
+ * does that). */
 static int skeleton_configure(const struct url *url, void *conf, struct err *err) {
     (void)conf;
     if (url->host) return err_set(err, STATUS_USAGE, "skeleton: there is no host \"%s\"; leave it out", url->host);
@@ -53,8 +55,9 @@ struct handle {
     bool write;
 };
 
-/* Says what the object is. Facts are the truth about this object, asked of it, not wishes: the plan is checked against them
- * before any I/O. What was asked and what was answered goes to `negotiated`, what people should know to `warnings`. */
+/* Says what the object is. Facts are the truth about this object, asked of it, not wishes: the plan is checked
+ * against them before any I/O. What was asked and what was answered goes to `negotiated`, what people should know to
+ * `warnings`. */
 static void skeleton_facts(const struct handle *h, struct facts *f) {
     char size[32];
     f->exists = true;
@@ -72,9 +75,9 @@ static void skeleton_facts(const struct handle *h, struct facts *f) {
     kv_uint(&f->negotiated, "size", h->size);
 }
 
-/* May block. All three modes must be told apart: OPEN_READ never writes and never creates; OPEN_WRITE wants what exists;
- * OPEN_CREATE wants what does not, and makes it exclusively. On failure nothing is left behind: no descriptor, no session, no
- * half-made file. */
+/* May block. All three modes must be told apart: OPEN_READ never writes and never creates; OPEN_WRITE wants what
+ * exists; OPEN_CREATE wants what does not, and makes it exclusively. On failure nothing is left behind: no
+ * descriptor, no session, no half-made file. */
 static int skeleton_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err) {
     const struct skeleton_conf *conf = how->conf;
     if (how->mode == OPEN_CREATE)
@@ -98,7 +101,8 @@ static void skeleton_close(struct handle *h) {
     free(h);
 }
 
-/* `remove`, `holes` and `wire_ios` are left NULL here. NULL means "cannot be done" or "not known"; there is no fallback. */
+/* `remove`, `holes` and `wire_ios` are left NULL here. NULL means "cannot be done" or "not known"; there is no
+ * fallback. */
 
 /* ---- the context: one worker thread's own connections, rings and slots ---- */
 
@@ -118,8 +122,8 @@ struct context {
 
 static void skeleton_detach(struct context *c);
 
-/* In the thread that will use it; may block (connect, login). Everything that submit and reap need is allocated here. Several
- * contexts of one handle may exist at once, in different threads. */
+/* In the thread that will use it; may block (connect, login). Everything that submit and reap need is allocated here.
+ * Several contexts of one handle may exist at once, in different threads. */
 static int skeleton_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
     struct context *c = calloc(1, sizeof *c);
     if (!c || !(c->due = calloc(how->depth, sizeof *c->due))) {
@@ -134,8 +138,8 @@ static int skeleton_attach(struct handle *h, const struct attach_how *how, struc
     return 0;
 }
 
-/* Cancels what can be cancelled and waits for the rest: after this no lent request and no buffer is touched any more. Also
- * called for contexts that were lost. */
+/* Cancels what can be cancelled and waits for the rest: after this no lent request and no buffer is touched any more.
+ * Also called for contexts that were lost. */
 static void skeleton_detach(struct context *c) {
     if (!c) return;
     free(c->due);
@@ -156,10 +160,10 @@ static int64_t perform(struct context *c, const struct request *r) {
     return (int64_t)len; /* short transfers are told, never hidden or repeated */
 }
 
-/* Takes the first k of n and returns k. Never waits: what cannot be sent now is not taken. There is no limit to keep beyond the
- * depth, for the engine never lends more than that; a target with a window of its own (CmdSN) takes fewer and returns 0 when
- * it is full. A request that is wrong by itself (EINVAL) is taken and comes back with its error: a negative return is
- * for a context that is lost. */
+/* Takes the first k of n and returns k. Never waits: what cannot be sent now is not taken. There is no limit to keep
+ * beyond the depth, for the engine never lends more than that; a target with a window of its own (CmdSN) takes fewer
+ * and returns 0 when it is full. A request that is wrong by itself (EINVAL) is taken and comes back with its error: a
+ * negative return is for a context that is lost. */
 static int skeleton_submit(struct context *c, struct request *const *requests, unsigned n) {
     unsigned k = 0;
     for (; k < n && c->n < c->depth; k++, c->n++)
@@ -167,9 +171,9 @@ static int skeleton_submit(struct context *c, struct request *const *requests, u
     return (int)k;
 }
 
-/* Returns up to `max` completions; waits for `min` of them, `timeout_ns` at most, also when signals come. Every lent request
- * comes back exactly once. `t_done` is clock_now() taken once, right after the system call that brought the answers. With
- * nothing to come it waits all the same: the engine sleeps in here until the next I/O is due. */
+/* Returns up to `max` completions; waits for `min` of them, `timeout_ns` at most, also when signals come. Every lent
+ * request comes back exactly once. `t_done` is clock_now() taken once, right after the system call that brought the
+ * answers. With nothing to come it waits all the same: the engine sleeps in here until the next I/O is due. */
 static int skeleton_reap(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns) {
     int64_t now = clock_now(c->clock);
     unsigned got = 0;

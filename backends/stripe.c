@@ -17,13 +17,13 @@ struct handle {
     uint64_t size;
 };
 
-/* One per slot of the engine. The shadow is what members are lent: the request with the member's offset; a flush is lent to
- * several members at once, which only read it. */
+/* One per slot of the engine. The shadow is what members are lent: the request with the member's offset; a flush is
+ * lent to several members at once, which only read it. */
 struct slot {
     struct request shadow;
     struct request *request;    /* the engine's; NULL: not lent */
     uint64_t unsent;            /* flush: members that have not taken it yet; they are in `left` too */
-    unsigned left;              /* flush: members that have not answered yet; 0 and not returned: all of them are lost */
+    unsigned left; /* flush: members that have not answered yet; 0 and not returned: all of them are lost */
     int64_t result;
     uint16_t kind;
 };
@@ -84,9 +84,9 @@ static void combine(struct facts *f, const struct facts *m, unsigned i) {
     if (strcmp(f->engine, m->engine)) snprintf(f->engine, sizeof f->engine, "several");
 }
 
-/* Rows of stripes that fit into members of `smallest` bytes. An I/O that begins in one of the last rows may reach past
- * them: as far as its length, and the end of the whole, allow. (With X MiB as the largest I/O, the row t from the end is left
- * by at most min(t M, 1 + X) MiB; the worst t is ceil((1 + X) / M).) */
+/* Rows of stripes that fit into members of `smallest` bytes. An I/O that begins in one of the last rows may reach
+ * past them: as far as its length, and the end of the whole, allow. (With X MiB as the largest I/O, the row t from
+ * the end is left by at most min(t M, 1 + X) MiB; the worst t is ceil((1 + X) / M).) */
 static uint64_t rows_of(uint64_t smallest, uint32_t max_io, unsigned n) {
     uint64_t rows = smallest / STRIPE_BYTES, x = ((uint64_t)max_io + STRIPE_BYTES - 1) / STRIPE_BYTES;
     uint64_t worst = (1 + x + n - 1) / n, over = 1 + x - worst;
@@ -97,7 +97,8 @@ static uint64_t rows_of(uint64_t smallest, uint32_t max_io, unsigned n) {
 int stripe_open(const struct stripe_member *member, unsigned n, struct handle **out, struct facts *f, struct err *err) {
     uint64_t smallest = UINT64_MAX, largest = 0;
     char size[32];
-    if (!n || n > STRIPE_MEMBERS) return err_set(err, STATUS_USAGE, "%u members: 1 to %d can be one target", n, STRIPE_MEMBERS);
+    if (!n || n > STRIPE_MEMBERS)
+        return err_set(err, STATUS_USAGE, "%u members: 1 to %d can be one target", n, STRIPE_MEMBERS);
     for (unsigned i = 0; i < n; i++) {
         combine(f, member[i].facts, i);
         if (member[i].facts->size < smallest) smallest = member[i].facts->size;
@@ -125,7 +126,8 @@ int stripe_open(const struct stripe_member *member, unsigned n, struct handle **
     snprintf(f->summary, sizeof f->summary, "%u members in stripes of 1 MiB, %s", n,
              units_size_human(size, sizeof size, f->size));
     if (smallest != largest)
-        kv_text(&f->warnings, "members-differ", "the members differ in size: of each only as much as the smallest has is used");
+        kv_text(&f->warnings, "members-differ",
+                "the members differ in size: of each only as much as the smallest has is used");
     *out = h;
     return 0;
 }
@@ -184,8 +186,8 @@ static int stripe_attach(struct handle *h, const struct attach_how *how, struct 
 
 /* ---- submit ---- */
 
-/* The member that gets a request, and the offset there. What leaves the whole goes behind a member's end: the answer is then
- * the member's own. */
+/* The member that gets a request, and the offset there. What leaves the whole goes behind a member's end: the answer
+ * is then the member's own. */
 static unsigned place(const struct context *c, const struct request *r, uint64_t *within) {
     uint64_t stripe = r->offset / STRIPE_BYTES;
     unsigned m = (unsigned)(stripe % c->n);
@@ -238,7 +240,8 @@ static bool submit_flush(struct context *c, struct request *r) {
     return true;
 }
 
-/* As many of the n requests as go to the first one's member, without a gap. Returns how many it took, or negative errno. */
+/* As many of the n requests as go to the first one's member, without a gap. Returns how many it took, or negative
+ * errno. */
 static int submit_run(struct context *c, struct request *const *requests, unsigned n, unsigned *run) {
     uint64_t within;
     unsigned m = place(c, requests[0], &within), k = 0;

@@ -21,6 +21,8 @@
 extern const struct backend backend_iscsi;
 
 static const char *const digests[] = { "none", "crc32c", NULL };
+static const char *const engines[] = { "auto", "native", "libiscsi", NULL };
+static const char *const waits[] = { "block", "adaptive", "spin", NULL };
 
 static const struct option_entry options[] = {
     { .name = "initiator", .type = OPTION_TEXT, .offset = offsetof(struct iscsibe_conf, initiator), .value = "IQN",
@@ -37,6 +39,29 @@ static const struct option_entry options[] = {
       .help = "mutual CHAP: its password; also SAMEDISK_CHAP_TARGET_PASSWORD in the environment" },
     { .name = "header_digest", .type = OPTION_ENUM, .offset = offsetof(struct iscsibe_conf, header_digest),
       .def = "none", .names = digests, .value = "none|crc32c", .help = "checksum of iSCSI headers" },
+    { .name = "data_digest", .type = OPTION_ENUM, .offset = offsetof(struct iscsibe_conf, data_digest), .def = "none",
+      .names = digests, .value = "none|crc32c", .help = "checksum of iSCSI data; native engine" },
+    { .name = "engine", .type = OPTION_ENUM, .offset = offsetof(struct iscsibe_conf, engine), .def = "auto",
+      .names = engines, .value = "auto|native|libiscsi",
+      .help = "what moves the data: our own code or the library; auto is native unless that cannot log in" },
+    { .name = "deliver", .type = OPTION_BOOL, .offset = offsetof(struct iscsibe_conf, deliver), .def = "yes",
+      .value = "yes|no", .help = "copy what is read into the request's buffer, as an application would have it; "
+                                 "no: drop it after reception; native engine" },
+    { .name = "wait", .type = OPTION_ENUM, .offset = offsetof(struct iscsibe_conf, wait), .def = "block",
+      .names = waits, .value = "block|adaptive|spin",
+      .help = "wait for replies asleep, asleep after 50us, or never asleep (needs a core to itself); native engine" },
+    { .name = "immediate_data", .type = OPTION_BOOL, .offset = offsetof(struct iscsibe_conf, immediate_data),
+      .def = "yes", .value = "yes|no", .help = "offer ImmediateData: a write's first data goes with its command" },
+    { .name = "initial_r2t", .type = OPTION_BOOL, .offset = offsetof(struct iscsibe_conf, initial_r2t), .def = "no",
+      .value = "yes|no", .help = "offer InitialR2T: a write's data waits to be asked for" },
+    { .name = "first_burst", .type = OPTION_SIZE, .offset = offsetof(struct iscsibe_conf, first_burst), .min = 512,
+      .max = 16777215, .value = "SIZE", .help = "FirstBurstLength to offer; default 256k; native engine" },
+    { .name = "max_burst", .type = OPTION_SIZE, .offset = offsetof(struct iscsibe_conf, max_burst), .min = 512,
+      .max = 16777215, .value = "SIZE", .help = "MaxBurstLength to offer; default 1m; native engine" },
+    { .name = "max_recv", .type = OPTION_SIZE, .offset = offsetof(struct iscsibe_conf, max_recv), .min = 512,
+      .max = 16777215, .value = "SIZE", .help = "MaxRecvDataSegmentLength that we declare; default 1m; native engine" },
+    { .name = "max_outstanding_r2t", .type = OPTION_UINT, .offset = offsetof(struct iscsibe_conf, max_outstanding_r2t),
+      .min = 1, .max = 64, .def = "1", .value = "N", .help = "MaxOutstandingR2T to offer; native engine" },
     { .name = "timeout", .type = OPTION_TIME, .offset = offsetof(struct iscsibe_conf, timeout), .min = NS_PER_SEC,
       .max = 3600ULL * NS_PER_SEC, .def = "30s", .value = "TIME",
       .help = "a command without an answer for so long means that the target is lost" },
@@ -74,6 +99,29 @@ static int configure(const struct url *url, void *conf, struct err *err) {
     return 0;
 }
 
+const char *iscsibe_needs_native(const struct iscsibe_conf *c) {
+    if (c->data_digest) return "data_digest";
+    if (!c->deliver) return "deliver";
+    if (c->wait) return "wait";
+    if (c->first_burst) return "first_burst";
+    if (c->max_burst) return "max_burst";
+    if (c->max_recv) return "max_recv";
+    return c->max_outstanding_r2t > 1 ? "max_outstanding_r2t" : NULL;
+}
+
+static int check_engine(const struct iscsibe_conf *c, struct err *err) {
+    const char *key = iscsibe_needs_native(c);
+    if (c->engine == ISCSIBE_ENGINE_LIBISCSI && key)
+        return err_set(err, STATUS_USAGE, "%s= needs engine=native: libiscsi has nothing for it", key);
+    /* Between the PDUs of one read, tgt would overwrite data with padding: seen on the wire. */
+    if (c->max_recv % 4)
+        return err_set(err, STATUS_USAGE,
+                       "max_recv= must be a multiple of 4: targets are known to spoil data otherwise");
+    if (c->first_burst && c->max_burst && c->first_burst > c->max_burst)
+        return err_set(err, STATUS_USAGE, "first_burst= must not be larger than max_burst=");
+    return 0;
+}
+
 static int check(const void *conf, struct err *err) {
     const struct iscsibe_conf *c = conf;
     struct iscsibe_login login;
@@ -83,7 +131,7 @@ static int check(const void *conf, struct err *err) {
     if (strncmp(c->initiator, "iqn.", 4) != 0 && strncmp(c->initiator, "eui.", 4) != 0 &&
         strncmp(c->initiator, "naa.", 4) != 0)
         return err_set(err, STATUS_USAGE, "initiator=%s: an initiator's name begins with iqn., eui. or naa.", safe);
-    if (iscsibe_login_fill(&login, c, err) != 0) return -1;
+    if (check_engine(c, err) != 0 || iscsibe_login_fill(&login, c, err) != 0) return -1;
     iscsibe_login_wipe(&login);
     return 0;
 }
@@ -99,23 +147,27 @@ static void conf_free(void *conf) {
 static int attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
     *out = NULL;
     if (how->write && !h->writable) return err_set(err, STATUS_TARGET, "%s was opened for reading only", h->where);
-    return iscsibe_engine_libiscsi.attach(h, how, out, err);
+    return h->engine->attach(h, how, out, err);
+}
+
+static inline const struct iscsibe_engine *engine_of(struct context *c) {
+    return ((struct iscsibe_context *)c)->engine;
 }
 
 static void detach(struct context *c) {
-    if (c) iscsibe_engine_libiscsi.detach(c);
+    if (c) engine_of(c)->detach(c);
 }
 
 static int submit(struct context *c, struct request *const *requests, unsigned n) {
-    return iscsibe_engine_libiscsi.submit(c, requests, n);
+    return engine_of(c)->submit(c, requests, n);
 }
 
 static int reap(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns) {
-    return iscsibe_engine_libiscsi.reap(c, out, max, min, timeout_ns);
+    return engine_of(c)->reap(c, out, max, min, timeout_ns);
 }
 
 static void counters(struct context *c, struct kv *out) {
-    iscsibe_engine_libiscsi.counters(c, out);
+    engine_of(c)->counters(c, out);
 }
 
 const struct backend backend_iscsi = {

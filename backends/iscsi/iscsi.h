@@ -6,11 +6,13 @@
 #ifndef BACKENDS_ISCSI_ISCSI_H
 #define BACKENDS_ISCSI_ISCSI_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "backends/backend.h"
 #include "backends/iscsi/iscsi_facts.h"
+#include "backends/iscsi/iscsi_keys.h"
 
 #define ISCSIBE_MAX_IO (16u << 20)
 
@@ -26,7 +28,14 @@ struct iscsibe_conf {
     char *initiator;
     uint64_t timeout;           /* ns */
     int header_digest;          /* 0 none, 1 crc32c */
+    int data_digest;
+    int engine;                 /* ISCSIBE_ENGINE_... */
+    int wait;                   /* of the native engine: block, adaptive, spin */
+    bool deliver, immediate_data, initial_r2t;
+    uint64_t first_burst, max_burst, max_recv; /* 0: the engine's own choice */
+    uint64_t max_outstanding_r2t;
 };
+enum { ISCSIBE_ENGINE_AUTO, ISCSIBE_ENGINE_NATIVE, ISCSIBE_ENGINE_LIBISCSI };
 
 /* Where and as whom to log in. Holds secrets: wiped by iscsibe_login_wipe. */
 struct iscsibe_login {
@@ -37,6 +46,7 @@ struct iscsibe_login {
     unsigned lun;
     int64_t timeout;
     bool crc32c;
+    struct iscsibe_offer offer; /* libiscsi knows only its first two booleans */
 };
 
 struct handle {
@@ -47,6 +57,11 @@ struct handle {
     uint32_t block;
     bool writable, dpofua, vpd83, vpd80;
     enum answer volatile_cache;
+    const struct iscsibe_engine *engine;
+    bool deliver;               /* what is read comes into the request's buffer */
+    int wait;
+    uint32_t isid_base;         /* 24 random bits; with isid_next, which starts anywhere, the session's own ISID */
+    atomic_uint isid_next;
 };
 
 /* iscsi_secret.c: from conf, password files and the environment. */
@@ -62,7 +77,15 @@ struct iscsibe_engine {
     void (*counters)(struct context *c, struct kv *out);
 };
 
-extern const struct iscsibe_engine iscsibe_engine_libiscsi;
+/* Every engine's struct context begins with this, set by its attach. */
+struct iscsibe_context {
+    const struct iscsibe_engine *engine;
+};
+
+extern const struct iscsibe_engine iscsibe_engine_libiscsi, iscsibe_engine_native;
+/* Into h->engine and facts: the native one if it can log in, else libiscsi, as far as the keys leave a choice. */
+int iscsibe_choose_engine(struct handle *h, const struct iscsibe_conf *conf, struct facts *f, struct err *err);
+const char *iscsibe_needs_native(const struct iscsibe_conf *conf); /* the key that libiscsi has nothing for, or NULL */
 const char *iscsibe_library(void);
 
 int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err);

@@ -46,6 +46,7 @@ struct counts {
 };
 
 struct context {
+    struct iscsibe_context head;
     struct iscsibe_session *s;      /* NULL once lost */
     struct iscsi_context *iscsi;
     int fd;
@@ -401,6 +402,7 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
         context_free(c);
         return err_set(err, STATUS_TARGET, "no memory for %u requests", how->depth);
     }
+    c->head.engine = &iscsibe_engine_libiscsi;
     for (unsigned i = 0; i < c->depth; i++) c->slots[i].context = c;
     c->clock = how->clock;
     c->kinds = how->kinds;

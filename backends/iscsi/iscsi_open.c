@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "backends/iscsi/iscsi_session.h"
 #include "backends/net/sock.h"
@@ -237,7 +238,6 @@ static void describe(const struct opening *o) {
     text_safe(target, sizeof target, h->login.target, strlen(h->login.target));
     units_size_human(size, sizeof size, f->size);
     snprintf(f->summary, sizeof f->summary, "iSCSI %.60s %s LUN %u, %s", h->login.portal, target, h->login.lun, size);
-    snprintf(f->engine, sizeof f->engine, "%s", iscsibe_engine_libiscsi.name);
     kv_text(&f->negotiated, "protocol", "iSCSI over TCP");
     kv_text(&f->negotiated, "initiator", "%s", h->login.initiator);
     kv_text(&f->negotiated, "header_digest", "%s", h->login.crc32c ? "crc32c" : "none");
@@ -301,6 +301,15 @@ int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *
     o->h = h;
     o->facts = facts;
     h->writable = how->mode == OPEN_WRITE;
+    h->deliver = conf->deliver;
+    h->wait = conf->wait;
+    uint32_t isid[2];
+    if (getrandom(isid, sizeof isid, 0) != (ssize_t)sizeof isid) {
+        err_set(err, STATUS_TARGET, "no random numbers for the session's identifier");
+        goto out;
+    }
+    h->isid_base = isid[0] & 0xffffff;
+    atomic_init(&h->isid_next, isid[1] & 0xffff);
     if (iscsibe_login_fill(&h->login, conf, err) != 0) goto out;
     text_safe(target, sizeof target, h->login.target, strlen(h->login.target));
     snprintf(h->where, sizeof h->where, "%.100s %s LUN %u", h->login.portal, target, h->login.lun);
@@ -315,6 +324,7 @@ int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *
                 "the CHAP password stood in the URL, where `ps` and the shell's history "
                 "may show it: password_file= or SAMEDISK_CHAP_PASSWORD is safer");
     iscsibe_session_close(o->s);
+    if (rc == 0) rc = iscsibe_choose_engine(h, conf, facts, err);
 out:
     free(o);
     if (rc == 0) *out = h;

@@ -67,6 +67,19 @@ static int target_secret(struct iscsibe_login *l, const struct iscsibe_conf *c, 
     return put(l->target_password, password, "the target's CHAP password", err);
 }
 
+/* What a login offers. The native engine's bursts: the first is that of most initiators, the largest spares R2Ts. */
+static void fill_offer(struct iscsibe_offer *o, const struct iscsibe_conf *c) {
+    o->header_digest = c->header_digest != 0;
+    o->data_digest = c->data_digest != 0;
+    o->immediate_data = c->immediate_data;
+    o->initial_r2t = c->initial_r2t;
+    o->max_burst = c->max_burst ? (uint32_t)c->max_burst : 1u << 20;
+    o->first_burst = c->first_burst ? (uint32_t)c->first_burst : 256u << 10;
+    if (!c->first_burst && o->first_burst > o->max_burst) o->first_burst = o->max_burst;
+    o->max_recv = c->max_recv ? (uint32_t)c->max_recv : 1u << 20;
+    o->max_r2t = c->max_outstanding_r2t ? (uint32_t)c->max_outstanding_r2t : 1;
+}
+
 int iscsibe_login_fill(struct iscsibe_login *l, const struct iscsibe_conf *c, struct err *err) {
     bool v6 = strchr(c->host, ':') != NULL;
 
@@ -77,6 +90,7 @@ int iscsibe_login_fill(struct iscsibe_login *l, const struct iscsibe_conf *c, st
     l->lun = c->lun;
     l->timeout = (int64_t)c->timeout;
     l->crc32c = c->header_digest != 0;
+    fill_offer(&l->offer, c);
     if (put(l->initiator, c->initiator, "initiator=", err) != 0 || own_secret(l, c, err) != 0 ||
         target_secret(l, c, err) != 0) {
         iscsibe_login_wipe(l);

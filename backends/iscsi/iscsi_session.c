@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "backends/iscsi/iscsi_link.h"
 #include "backends/net/sock.h"
 #include "base/text.h"
 
@@ -68,7 +69,8 @@ static bool finish(struct iscsibe_session *s, int64_t timeout, const char **why)
 
 static const char *words_of(struct iscsibe_session *s, char *buf, size_t len) {
     if (!*s->words) keep_words(s, s->iscsi);
-    return *s->words ? s->words : sock_why(iscsi_get_fd(s->iscsi), buf, len);
+    /* "Can not reconnect" is what the library says of a lost connection that it was told not to bring back. */
+    return *s->words && !strstr(s->words, "reconnect") ? s->words : sock_why(iscsi_get_fd(s->iscsi), buf, len);
 }
 
 const char *iscsibe_session_why(const struct iscsibe_session *s, char *buf, size_t len) {
@@ -108,6 +110,9 @@ static struct iscsi_context *context_new(const struct iscsibe_login *login, enum
         iscsi_set_session_type(iscsi, type) != 0 ||
         (type == ISCSI_SESSION_NORMAL && iscsi_set_targetname(iscsi, login->target) != 0) ||
         iscsi_set_header_digest(iscsi, login->crc32c ? ISCSI_HEADER_DIGEST_CRC32C : ISCSI_HEADER_DIGEST_NONE) != 0 ||
+        iscsi_set_immediate_data(iscsi, login->offer.immediate_data ? ISCSI_IMMEDIATE_DATA_YES
+                                                                    : ISCSI_IMMEDIATE_DATA_NO) != 0 ||
+        iscsi_set_initial_r2t(iscsi, login->offer.initial_r2t ? ISCSI_INITIAL_R2T_YES : ISCSI_INITIAL_R2T_NO) != 0 ||
         (*login->user && iscsi_set_initiator_username_pwd(iscsi, login->user, login->password) != 0) ||
         (*login->target_user &&
          iscsi_set_target_username_pwd(iscsi, login->target_user, login->target_password) != 0)) {
@@ -150,13 +155,14 @@ static int login_here(struct iscsibe_session *s, unsigned *login_status, struct 
 }
 
 static int log_in(struct iscsibe_session *s, unsigned *login_status, struct err *err) {
-    char portal[ISCSI_NAME_SIZE + 16];
+    char portal[ISCSI_NAME_SIZE + 16], safe[300];
 
     snprintf(portal, sizeof portal, "%s", s->login->portal);
     for (int i = 0; i <= REDIRECTS_MAX; i++) {
         if (connect_portal(s, portal, err) != 0) return -1;
         int rc = login_here(s, login_status, err);
-        if (rc <= 0) return rc;
+        if (rc < 0) return err_prefix(err, "portal %s", text_safe(safe, sizeof safe, portal, strlen(portal)));
+        if (rc == 0) return 0;
         const char *to = iscsi_get_target_address(s->iscsi);
         if (!to || !*to) return err_set(err, STATUS_TARGET, "login: redirected, but not told where to");
         snprintf(portal, sizeof portal, "%s", to);
@@ -246,6 +252,23 @@ int iscsibe_discover(const struct iscsibe_login *login, char *buf, size_t len, s
 
 /* ---- commands ---- */
 
+static int over_link(struct iscsibe_session *s, unsigned lun, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
+                     struct iscsibe_reply *reply, struct err *err) {
+    struct iscsibe_link_reply r;
+
+    memset(s->data, 0, alloc);
+    if (iscsibe_link_command(s->link, lun, cdb, cdb_size, s->data, alloc, &r, err) != 0) {
+        s->dead = true;
+        return err_prefix(err, "SCSI command %02X", cdb[0]);
+    }
+    *reply = (struct iscsibe_reply){ .status = r.response ? SCSI_STATUS_ERROR : (int)r.status,
+                                     .key = r.key,
+                                     .ascq = r.ascq,
+                                     .data = s->data,
+                                     .len = r.status || r.response ? 0 : r.len };
+    return 0;
+}
+
 static int command_once(struct iscsibe_session *s, unsigned lun, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
                         struct iscsibe_reply *reply, struct err *err) {
     struct scsi_task *t = &s->task;
@@ -253,6 +276,7 @@ static int command_once(struct iscsibe_session *s, unsigned lun, const uint8_t *
     char words[300];
 
     if (s->dead) return err_set(err, STATUS_TARGET, "SCSI command %02X: the session is lost", cdb[0]);
+    if (s->link) return over_link(s, lun, cdb, cdb_size, alloc, reply, err);
     memset(t, 0, sizeof *t);
     memset(s->data, 0, alloc);
     memcpy(t->cdb, cdb, cdb_size);

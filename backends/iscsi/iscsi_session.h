@@ -13,6 +13,7 @@
 
 struct iscsibe_session {
     struct iscsi_context *iscsi;
+    struct iscsibe_link *link;        /* not NULL: a session of our own in place of the library's */
     const struct iscsibe_login *login;
     /* The one thing that is waited for. It lives here, not on the caller's stack: what was given up is still known to
      * the library, which calls back when the context is destroyed. */

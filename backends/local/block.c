@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* block: any block device by libaio and O_DIRECT: FC, SAS, NVMe, kernel iSCSI, dm-multipath, loop.
  *
- * io_submit can block when the device's queue (nr_requests) is full; the core counts the time spent in submit. A plain
- * write is stable only where the kernel says that the device has no volatile cache; RWF_DSYNC and RWF_SYNC are FUA, or a
- * flush by the kernel where the device has no FUA. */
+ * io_submit can block when the device's queue (nr_requests) is full; the core counts the time spent in submit. A
+ * plain write is stable only where the kernel says that the device has no volatile cache; RWF_DSYNC and RWF_SYNC are
+ * FUA, or a flush by the kernel where the device has no FUA. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +85,8 @@ static int check_kind(const char *safe, const struct stat *st, struct err *err) 
     const char *kind = S_ISDIR(st->st_mode) ? "a folder" : S_ISCHR(st->st_mode) ? "a character device"
                      : S_ISREG(st->st_mode) ? "a regular file in /dev (memory, no storage)" : "no block device";
     if (S_ISBLK(st->st_mode)) return 0;
-    return err_set(err, STATUS_TARGET, "%s is %s; a target under /dev must be a block device (lsblk lists them)", safe, kind);
+    return err_set(err, STATUS_TARGET, "%s is %s; a target under /dev must be a block device (lsblk lists them)", safe,
+                   kind);
 }
 
 static void users(dev_t rdev, char *buf, size_t len) {
@@ -101,24 +102,28 @@ static void users(dev_t rdev, char *buf, size_t len) {
 static int open_failed(const char *safe, dev_t rdev, const struct open_how *how, int error, struct err *err) {
     char who[256];
     users(rdev, who, sizeof who);
-    const char *help = (error == EACCES || error == EPERM) && geteuid() == 0 ?
-                       "; a container or another policy forbids it, even to root" :
-                       error == EACCES || error == EPERM ? "; root, or the group that owns the device, may" :
-                       error == EROFS ? "; the device is read-only" :
-                       error == EINVAL ? "; it does not take O_DIRECT" :
-                       error == ENXIO || error == ENODEV || error == ENOMEDIUM ? "; there is no medium or device behind it" : "";
+    const char *help = "";
+    if (error == EACCES || error == EPERM)
+        help = geteuid() == 0 ? "; a container or another policy forbids it, even to root"
+                              : "; root, or the group that owns the device, may";
+    else if (error == EROFS) help = "; the device is read-only";
+    else if (error == EINVAL) help = "; it does not take O_DIRECT";
+    else if (error == ENXIO || error == ENODEV || error == ENOMEDIUM) help = "; there is no medium or device behind it";
     const char *mode = how->mode == OPEN_WRITE ? "writing, exclusively" : "reading";
     if (error == EBUSY)
-        return err_set(err, STATUS_TARGET, "%s: cannot be opened for %s: in use%s%s", safe, mode, *who ? ": " : "", who);
+        return err_set(err, STATUS_TARGET, "%s: cannot be opened for %s: in use%s%s", safe, mode, *who ? ": " : "",
+                       who);
     return err_set(err, STATUS_TARGET, "%s: cannot be opened for %s: %s%s", safe, mode, strerrordesc_np(error), help);
 }
 
 static int ask_device(int fd, const char *safe, struct facts *f, struct err *err) {
     int logical = 0, read_only = 0;
     unsigned physical = 0;
-    if (ioctl(fd, BLKGETSIZE64, &f->size) < 0 || ioctl(fd, BLKSSZGET, &logical) < 0 || ioctl(fd, BLKPBSZGET, &physical) < 0)
+    if (ioctl(fd, BLKGETSIZE64, &f->size) < 0 || ioctl(fd, BLKSSZGET, &logical) < 0 ||
+        ioctl(fd, BLKPBSZGET, &physical) < 0)
         return err_set(err, STATUS_TARGET, "%s: asking for its size: %s", safe, strerrordesc_np(errno));
-    if (!f->size) return err_set(err, STATUS_TARGET, "%s: its size is 0: no medium, or nothing is attached to it", safe);
+    if (!f->size)
+        return err_set(err, STATUS_TARGET, "%s: its size is 0: no medium, or nothing is attached to it", safe);
     if (ioctl(fd, BLKROGET, &read_only) == 0 && read_only) f->read_only = true;
     f->block = f->mem_align = (uint32_t)logical;
     kv_uint(&f->negotiated, "logical_block_size", (uint64_t)logical);
@@ -148,8 +153,8 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
     if (stat(path, &st) < 0) {
         int error = errno;
         nearest_name(path, near, sizeof near);
-        return err_set(err, STATUS_TARGET, "%s: %s%s", safe, error == ENOENT ? "no such device" : strerrordesc_np(error),
-                       error == ENOENT ? near : "");
+        return err_set(err, STATUS_TARGET, "%s: %s%s", safe,
+                       error == ENOENT ? "no such device" : strerrordesc_np(error), error == ENOENT ? near : "");
     }
     if (check_kind(safe, &st, err) < 0) return -1;
     int flags = how->mode == OPEN_WRITE ? O_RDWR | O_EXCL : O_RDONLY;

@@ -62,7 +62,8 @@ uint32_t blockdev_logical(const char *sys, dev_t dev) {
 static void queue_facts(const char *disk, struct facts *f) {
     static const char *const numbers[] = {
         "logical_block_size", "physical_block_size", "minimum_io_size", "optimal_io_size", "max_sectors_kb",
-        "max_hw_sectors_kb", "nr_requests", "nomerges", "read_ahead_kb", "rotational", "fua", "discard_max_bytes", "iostats"
+        "max_hw_sectors_kb", "nr_requests", "nomerges", "read_ahead_kb", "rotational", "fua", "discard_max_bytes",
+        "iostats"
     };
     uint64_t value;
     char text[128];
@@ -99,8 +100,8 @@ static void dm_facts(const char *sys, const char *disk, struct facts *f) {
         const char *transport = blockid_transport(sys, path, prefix, &f->negotiated);
         if (!sysfs_text(state, sizeof state, "%s/device/state", path)) state[0] = 0;
         size_t at = strlen(paths);
-        snprintf(paths + at, sizeof paths - at, "%s%s%s%s%s%s", n++ ? ", " : "", e->d_name, *transport ? " " : "", transport,
-                 *state ? " " : "", state);
+        snprintf(paths + at, sizeof paths - at, "%s%s%s%s%s%s", n++ ? ", " : "", e->d_name, *transport ? " " : "",
+                 transport, *state ? " " : "", state);
     }
     if (dir) closedir(dir);
     if (*paths) kv_text(&f->negotiated, "paths", "%s", paths);
@@ -151,8 +152,9 @@ static void summarise(const struct place *p, const char *transport, const char *
     if (!sysfs_text(dm, sizeof dm, "%s/dm/name", p->disk)) dm[0] = 0;
     if (*vendor) kv_text(&f->negotiated, "vendor", "%s", vendor);
     if (*model) kv_text(&f->negotiated, "model", "%s", model);
-    snprintf(words, sizeof words, "%s%s%s%s%s%s%s%s%s", *transport ? transport : "block", p->partition ? " partition " : " device ",
-             name, *dm ? " " : "", dm, *vendor ? " " : "", vendor, *model ? " " : "", model);
+    snprintf(words, sizeof words, "%s%s%s%s%s%s%s%s%s", *transport ? transport : "block",
+             p->partition ? " partition " : " device ", name, *dm ? " " : "", dm, *vendor ? " " : "", vendor,
+             *model ? " " : "", model);
     char safe[200];
     text_safe(safe, sizeof safe, words, strlen(words));
     snprintf(f->summary, sizeof f->summary, "%.160s, %s", safe, units_size_human(size, sizeof size, f->size));

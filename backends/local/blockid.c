@@ -29,7 +29,8 @@ static bool put_text(char *buf, size_t len, const char *prefix, const unsigned c
 /* A serial number is unique among the disks of one make only. */
 static bool put_serial(const char *disk, char *buf, size_t len, const unsigned char *p, size_t n) {
     char vendor[64], model[64], prefix[150] = "serial.";
-    if (sysfs_text(vendor, sizeof vendor, "%s/device/vendor", disk) && sysfs_text(model, sizeof model, "%s/device/model", disk))
+    if (sysfs_text(vendor, sizeof vendor, "%s/device/vendor", disk) &&
+        sysfs_text(model, sizeof model, "%s/device/model", disk))
         snprintf(prefix, sizeof prefix, "serial.%s.%s.", vendor, model);
     return put_text(buf, len, prefix, p, n);
 }
@@ -120,7 +121,8 @@ static void kernel_iscsi(const char *sys, const char *session, const char *prefi
     if (sysfs_text(text, sizeof text, "%s/class/iscsi_session/%s/targetname", sys, session))
         note(out, prefix, "iqn", text);
     const char *number = session + strlen("session");
-    if (!sysfs_text(text, sizeof text, "%s/class/iscsi_connection/connection%s:0/persistent_address", sys, number)) return;
+    if (!sysfs_text(text, sizeof text, "%s/class/iscsi_connection/connection%s:0/persistent_address", sys, number))
+        return;
     if (sysfs_text(port, sizeof port, "%s/class/iscsi_connection/connection%s:0/persistent_port", sys, number))
         snprintf(text + strlen(text), sizeof text - strlen(text), ":%s", port);
     note(out, prefix, "portal", text);

@@ -56,7 +56,8 @@ static int file_check(const void *v, struct err *err) {
     const struct file_conf *conf = v;
 #ifndef HAVE_LIBAIO
     if (conf->engine == FILE_ENGINE_LIBAIO)
-        return err_set(err, STATUS_USAGE, "engine=libaio: this samedisk was built without libaio; engine=threads works");
+        return err_set(err, STATUS_USAGE,
+                       "engine=libaio: this samedisk was built without libaio; engine=threads works");
 #endif
     if (conf->engine == FILE_ENGINE_LIBAIO && conf->direct == FILE_DIRECT_NO)
         return err_set(err, STATUS_USAGE, "engine=libaio needs O_DIRECT, so it cannot stand beside direct=no: buffered "
@@ -70,7 +71,8 @@ static void file_conf_free(void *v) {
     conf->path = NULL;
 }
 
-/* SEEK_HOLE on a file system that has none says that all is data; then a file with less storage than size is not known. */
+/* SEEK_HOLE on a file system that has none says that all is data; then a file with less storage than size is not
+ * known. */
 static int file_holes(struct handle *h, uint64_t offset, uint64_t len, double *share) {
     uint64_t at = offset, end = offset + len, holes = 0;
     if (!len || offset >= h->size) return -1;

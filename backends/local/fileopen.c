@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* file: the control path. The folder is resolved once and held open; the file is only ever reached through it by its last
- * name, never through a symbolic link. */
+/* file: the control path. The folder is resolved once and held open; the file is only ever reached through it by its
+ * last name, never through a symbolic link. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -48,7 +48,8 @@ struct opening {
 static int find_folder(struct opening *o, struct handle *h, struct err *err) {
     const char *path = o->conf->path, *slash = strrchr(path, '/'), *name = slash + 1;
     if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
-        return err_set(err, STATUS_TARGET, "%s: this is a folder; a file target needs the name of a file in it", o->safe);
+        return err_set(err, STATUS_TARGET, "%s: this is a folder; a file target needs the name of a file in it",
+                       o->safe);
     char *parent = slash == path ? strdup("/") : strndup(path, (size_t)(slash - path)), *real = NULL;
     h->name = strdup(name);
     if (parent && h->name) real = realpath(parent, NULL);
@@ -60,8 +61,10 @@ static int find_folder(struct opening *o, struct handle *h, struct err *err) {
     snprintf(o->folder, sizeof o->folder, "%s", real);
     free(real);
     if (path_is_system(o->folder))
-        return err_set(err, STATUS_TARGET, "%s: its folder is %s; files under /dev, /proc and /sys are never targets (a block "
-                       "device is named by its path in /dev)", o->safe, o->folder);
+        return err_set(err, STATUS_TARGET,
+                       "%s: its folder is %s; files under /dev, /proc and /sys are never targets (a block "
+                       "device is named by its path in /dev)",
+                       o->safe, o->folder);
     h->dir = open(o->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (h->dir < 0)
         return err_set(err, STATUS_TARGET, "%s: its folder %s: %s", o->safe, o->folder, strerrordesc_np(errno));
@@ -124,7 +127,9 @@ static int check_kind(const struct opening *o, mode_t mode, struct err *err) {
 }
 
 static int cannot_open(const struct opening *o, int error, struct err *err) {
-    const char *what = o->how->mode == OPEN_CREATE ? "created" : o->how->mode == OPEN_WRITE ? "opened for writing" : "opened";
+    const char *what = o->how->mode == OPEN_CREATE  ? "created"
+                       : o->how->mode == OPEN_WRITE ? "opened for writing"
+                                                    : "opened";
     const char *help = error == EACCES || error == EPERM ? " (are the rights of this user enough?)" :
                        error == ETXTBSY ? " (it is a swap file or a program that runs)" :
                        error == EROFS ? " (mounted read-only)" : "";
@@ -166,7 +171,8 @@ static int open_existing(struct opening *o, struct handle *h, struct err *err) {
 
 /* ---- O_DIRECT ---- */
 
-/* What the file system says about alignment, else the disk's block size, else a first guess. False: no direct I/O here. */
+/* What the file system says about alignment, else the disk's block size, else a first guess. False: no direct I/O
+ * here. */
 static bool ask_alignment(const struct opening *o, const struct handle *h, int fd, uint32_t *block, uint32_t *mem) {
 #ifdef STATX_DIOALIGN
     struct statx stx;
@@ -182,8 +188,8 @@ static bool ask_alignment(const struct opening *o, const struct handle *h, int f
     return true;
 }
 
-/* A descriptor with O_DIRECT that has really read, -1 if there is none (errno tells). The flag alone proves nothing: some
- * file systems take it at open and fail the I/O. */
+/* A descriptor with O_DIRECT that has really read, -1 if there is none (errno tells). The flag alone proves nothing:
+ * some file systems take it at open and fail the I/O. */
 static int probe_direct(const struct opening *o, const struct handle *h, uint32_t *block, uint32_t *mem) {
     struct stat st;
     void *buf = NULL;
@@ -221,9 +227,10 @@ static int choose_direct(struct opening *o, struct handle *h, struct facts *f, s
     f->block = f->mem_align = 1;
     kv_text(&f->negotiated, "o_direct_refused", "%s", strerrordesc_np(error));
     if (o->conf->direct == FILE_DIRECT_YES)
-        return err_set(err, STATUS_TARGET, "%s: %s does not take O_DIRECT (%s); without direct=yes it is read and written "
-                       "through the page cache", o->safe, o->mount ? o->mount->type : "its file system",
-                       strerrordesc_np(error));
+        return err_set(err, STATUS_TARGET,
+                       "%s: %s does not take O_DIRECT (%s); without direct=yes it is read and written "
+                       "through the page cache",
+                       o->safe, o->mount ? o->mount->type : "its file system", strerrordesc_np(error));
     return 0;
 }
 
@@ -234,15 +241,17 @@ static int choose_engine(struct opening *o, struct handle *h, struct facts *f, s
     h->threads = true;
 #endif
     if (!h->threads && !h->direct)
-        return err_set(err, STATUS_TARGET, "%s: engine=libaio needs O_DIRECT, which %s does not take: without it the kernel "
-                       "does the I/O inside io_submit, and the depth is 1; engine=threads keeps the depth", o->safe,
-                       o->mount ? o->mount->type : "its file system");
+        return err_set(err, STATUS_TARGET,
+                       "%s: engine=libaio needs O_DIRECT, which %s does not take: without it the kernel "
+                       "does the I/O inside io_submit, and the depth is 1; engine=threads keeps the depth",
+                       o->safe, o->mount ? o->mount->type : "its file system");
     snprintf(f->engine, sizeof f->engine, "%s %s", h->threads ? "helper threads" : "libaio",
              h->direct ? "O_DIRECT" : "page cache");
     kv_bool(&f->negotiated, "o_direct", h->direct);
     if (!h->threads) return 0;
     f->max_depth = HELPERS_MAX;
-    kv_text(&f->warnings, "helper-threads", "each I/O is handed to a thread and back: two wake-ups, some 10 to 100 us, are "
+    kv_text(&f->warnings, "helper-threads",
+            "each I/O is handed to a thread and back: two wake-ups, some 10 to 100 us, are "
             "in its latency");
     return 0;
 }
@@ -257,7 +266,8 @@ static void file_facts(const struct opening *o, struct handle *h, struct facts *
     f->size = h->size = (uint64_t)st.st_size;
     f->allocated = h->allocated = (uint64_t)st.st_blocks * 512;
     /* Some FUSE daemons and network file systems do not say. */
-    if (!st.st_blocks && f->size && (o->class == FS_FUSE || o->class == FS_NETWORK)) f->allocated = h->allocated = UINT64_MAX;
+    if (!st.st_blocks && f->size && (o->class == FS_FUSE || o->class == FS_NETWORK))
+        f->allocated = h->allocated = UINT64_MAX;
     f->read_only = faccessat(h->dir, h->name, W_OK, AT_EACCESS) < 0;
     snprintf(f->identity[0], sizeof f->identity[0], "file:%u:%u:%llu", major(h->dev), minor(h->dev),
              (unsigned long long)h->ino);

@@ -52,8 +52,8 @@ enum fs_class fs_classify(uint64_t magic, const char *type) {
 /* Those options of a mount that change what is measured, as facts of their own. */
 static void option_facts(enum fs_class class, const struct mount *m, struct kv *out) {
     static const char *const nfs[] = {
-        "vers", "proto", "rsize", "wsize", "nconnect", "max_connect", "addr", "timeo", "retrans", "sec", "local_lock", "sync",
-        "hard", "soft", "softerr", "noac", "acregmax", "lookupcache", NULL
+        "vers", "proto", "rsize", "wsize", "nconnect", "max_connect", "addr", "timeo", "retrans", "sec", "local_lock",
+        "sync", "hard", "soft", "softerr", "noac", "acregmax", "lookupcache", NULL
     };
     static const char *const fuse[] = {"max_read", "blksize", NULL};
     static const char *const network[] = {
@@ -87,20 +87,26 @@ static void mount_facts(enum fs_class class, const struct mount *m, struct kv *o
 static void class_warnings(enum fs_class class, const char *type, struct kv *w) {
     switch (class) {
     case FS_MEMORY:
-        kv_text(w, "memory", "%s keeps files in memory: the number is that of memory copies, done inside submit; fsync and "
-                "sync= do nothing there", type);
+        kv_text(w, "memory",
+                "%s keeps files in memory: the number is that of memory copies, done inside submit; fsync and "
+                "sync= do nothing there",
+                type);
         break;
     case FS_NFS:
         kv_text(w, "kernel-nfs", "this goes through the kernel's NFS client, with its own splitting into rsize/wsize; "
                 "an nfs:// target measures the server without it");
         break;
     case FS_FUSE:
-        kv_text(w, "fuse", "a user-space file system (%s) is in the path: its daemon's threads, caches and what it makes "
-                "of fsync are part of the number", type);
+        kv_text(w, "fuse",
+                "a user-space file system (%s) is in the path: its daemon's threads, caches and what it makes "
+                "of fsync are part of the number",
+                type);
         break;
     case FS_NETWORK:
-        kv_text(w, "network-fs", "%s is a network, cluster or shared file system: where data is cached and when it is safe "
-                "is its own affair", type);
+        kv_text(w, "network-fs",
+                "%s is a network, cluster or shared file system: where data is cached and when it is safe "
+                "is its own affair",
+                type);
         break;
     case FS_OVERLAY:
         kv_text(w, "overlay", "an overlay: the file system of its upper folder does the work, and the first write to a "
@@ -140,12 +146,14 @@ void fs_facts(enum fs_class class, const struct mount *m, bool direct, struct fa
     if (m) mount_facts(class, m, &f->negotiated);
     class_warnings(class, safe, &f->warnings);
     if (m && !strcmp(type, "ext4") && mountinfo_option(m->super, "data", data, sizeof data) && !strcmp(data, "journal"))
-        kv_text(&f->warnings, "data-journal", "data=journal: every write goes to the journal first, and O_DIRECT is ignored");
+        kv_text(&f->warnings, "data-journal",
+                "data=journal: every write goes to the journal first, and O_DIRECT is ignored");
     if (m && (mountinfo_option(m->super, "nobarrier", data, sizeof data) ||
               (mountinfo_option(m->super, "barrier", data, sizeof data) && !strcmp(data, "0")) ||
               (class == FS_OVERLAY && mountinfo_option(m->super, "volatile", data, sizeof data)))) {
         f->dpofua = ANSWER_UNKNOWN;
-        kv_text(&f->warnings, "no-barrier", "mounted so that fsync does not flush caches (nobarrier, or an overlay that is "
+        kv_text(&f->warnings, "no-barrier",
+                "mounted so that fsync does not flush caches (nobarrier, or an overlay that is "
                 "volatile): writes that were called stable may be lost");
     }
     if (!direct)

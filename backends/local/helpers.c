@@ -99,7 +99,8 @@ static int start(struct helpers *p, struct err *err) {
     return rc ? -1 : 0;
 }
 
-int helpers_attach(const struct helpers_how *how, const struct attach_how *attach, struct helpers **out, struct err *err) {
+int helpers_attach(const struct helpers_how *how, const struct attach_how *attach, struct helpers **out,
+                   struct err *err) {
     if (attach->depth > HELPERS_MAX)
         return err_set(err, STATUS_TARGET, "depth %u: helper threads serve at most %d", attach->depth, HELPERS_MAX);
     struct helpers *p = calloc(1, sizeof *p);

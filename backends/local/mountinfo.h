@@ -18,9 +18,9 @@ struct mount {
 
 /* Next entry of `*text`, which is moved on; lines that cannot be read are skipped. False at the end. */
 bool mountinfo_next(const char **text, struct mount *m);
-/* The mount that holds the canonical absolute `path`, whose st_dev is `dev`: of the mounts above the path the deepest one with
- * that device number (another may be mounted over it), or, where none has it (btrfs subvolumes), simply the deepest.
- * Of two at one place the later one. False if there is none. */
+/* The mount that holds the canonical absolute `path`, whose st_dev is `dev`: of the mounts above the path the deepest
+ * one with that device number (another may be mounted over it), or, where none has it (btrfs subvolumes), simply the
+ * deepest. Of two at one place the later one. False if there is none. */
 bool mountinfo_find(const char *text, const char *path, dev_t dev, struct mount *m);
 /* The value of `key` in a comma-separated option list: true if the key is there, *value "" for a bare word. */
 bool mountinfo_option(const char *options, const char *key, char *value, size_t len);

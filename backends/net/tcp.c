@@ -22,8 +22,8 @@
 
 /* Everything that has to be set before connect(), because the first SYN tells it. The buffers are the kernel's affair:
  * setting SO_RCVBUF, even to a large value, ends its tuning.
- * SO_REUSEADDR: a port whose last connection is in TIME_WAIT may be bound again; reserved ports are few. When the very same
- * pair of addresses and ports is still in use, connect() says so. */
+ * SO_REUSEADDR: a port whose last connection is in TIME_WAIT may be bound again; reserved ports are few. When the very
+ * same pair of addresses and ports is still in use, connect() says so. */
 static int before_connect(int fd) {
     int on = 1;
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return -errno;
@@ -33,7 +33,8 @@ static int before_connect(int fd) {
 static int bind_port(int fd, int family, unsigned port) {
     struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
     struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-    int rc = family == AF_INET6 ? bind(fd, (struct sockaddr *)&six, sizeof six) : bind(fd, (struct sockaddr *)&four, sizeof four);
+    int rc = family == AF_INET6 ? bind(fd, (struct sockaddr *)&six, sizeof six)
+                                : bind(fd, (struct sockaddr *)&four, sizeof four);
     return rc == 0 ? 0 : -errno;
 }
 
@@ -69,7 +70,8 @@ static bool taken(int rc) {
 static int connect_to(const struct addrinfo *to, bool reserved, int64_t end) {
     int rc = -EACCES;
     if (reserved) {
-        unsigned start = (unsigned)(rng_mix((uint64_t)sock_now() ^ (uint64_t)(unsigned)getpid() << 32) % RESERVED_PORTS);
+        unsigned start =
+            (unsigned)(rng_mix((uint64_t)sock_now() ^ (uint64_t)(unsigned)getpid() << 32) % RESERVED_PORTS);
         for (unsigned i = 0; i < RESERVED_PORTS; i++) {
             rc = attempt(to, RESERVED_FIRST + (start + i) % RESERVED_PORTS, end);
             if (!taken(rc)) break;
@@ -92,7 +94,8 @@ int tcp_connect(const struct tcp_how *how, struct err *err) {
         hints.ai_flags = AI_ADDRCONFIG;
         rc = getaddrinfo(how->host, service, &hints, &list);
     }
-    if (rc != 0) return err_set(err, STATUS_TARGET, "%s: %s", host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
+    if (rc != 0)
+        return err_set(err, STATUS_TARGET, "%s: %s", host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
     rc = -EADDRNOTAVAIL;
     for (const struct addrinfo *to = list; to && rc < 0; to = to->ai_next) rc = connect_to(to, how->reserved, end);
     freeaddrinfo(list);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* TCP connections of our own, for the data paths that speak to the server without a library. Control path: may block. */
+/* TCP connections of our own, for data paths that speak to the server without a library. Control path: may block. */
 #ifndef BACKENDS_NET_TCP_H
 #define BACKENDS_NET_TCP_H
 

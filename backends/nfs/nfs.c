@@ -18,6 +18,9 @@
 
 extern const struct backend backend_nfs;
 
+static const char *const engine_names[] = { "auto", "native", "libnfs", NULL };
+static const char *const wait_names[] = { "block", "adaptive", "spin", NULL };
+
 static const struct option_entry options[] = {
     { .name = "export", .type = OPTION_TEXT, .offset = offsetof(struct nfsbe_conf, export_path), .value = "/PATH",
       .help = "the export, where the longest match in the server's export list is not the one" },
@@ -32,6 +35,17 @@ static const struct option_entry options[] = {
     { .name = "timeout", .type = OPTION_TIME, .offset = offsetof(struct nfsbe_conf, timeout), .min = NS_PER_SEC,
       .max = 3600ULL * NS_PER_SEC, .def = "30s", .value = "TIME",
       .help = "a request without an answer for so long means that the server is lost" },
+    { .name = "engine", .type = OPTION_ENUM, .offset = offsetof(struct nfsbe_conf, engine), .names = engine_names,
+      .def = "auto", .value = "auto|native|libnfs",
+      .help = "what drives the data path: connections of our own, or the library; auto: native where it can" },
+    { .name = "nconnect", .type = OPTION_UINT, .offset = offsetof(struct nfsbe_conf, native.nconnect), .min = 1,
+      .max = 16, .def = "1", .value = "N", .help = "connections of each worker (native)" },
+    { .name = "deliver", .type = OPTION_BOOL, .offset = offsetof(struct nfsbe_conf, native.deliver), .def = "yes",
+      .value = "yes|no", .help = "whether data that was read is put into the request's buffer, as an application "
+      "needs it; no: it is received and dropped (native)" },
+    { .name = "wait", .type = OPTION_ENUM, .offset = offsetof(struct nfsbe_conf, native.wait), .names = wait_names,
+      .def = "block", .value = "block|adaptive|spin",
+      .help = "sleep for replies, look for 50 us before that, or never sleep while one is due (native)" },
     { .name = NULL }
 };
 
@@ -60,6 +74,8 @@ static int check(const void *conf, struct err *err) {
     char safe[300], *dir = c->export_path;
     const char *rest;
 
+    if (c->engine == NFSBE_LIBNFS && nfsbe_only_native(&c->native))
+        return err_set(err, STATUS_USAGE, "nconnect=, deliver=no and wait= need engine=native");
     if (!dir) return 0;
     struct nfsbe_exports one = { .dir = &dir, .n = 1 };
     text_safe(safe, sizeof safe, dir, strlen(dir));
@@ -85,23 +101,27 @@ static int attach(struct handle *h, const struct attach_how *how, struct context
     *out = NULL;
     if (!h->exists) return err_set(err, STATUS_TARGET, "%s does not exist", h->where);
     if (how->write && !h->writable) return err_set(err, STATUS_TARGET, "%s was opened for reading only", h->where);
-    return nfsbe_engine_libnfs.attach(h, how, out, err);
+    return h->engine->attach(h, how, out, err);
+}
+
+static inline const struct nfsbe_engine *engine_of(const struct context *c) {
+    return ((const struct nfsbe_context *)c)->engine;
 }
 
 static void detach(struct context *c) {
-    if (c) nfsbe_engine_libnfs.detach(c);
+    if (c) engine_of(c)->detach(c);
 }
 
 static int submit(struct context *c, struct request *const *requests, unsigned n) {
-    return nfsbe_engine_libnfs.submit(c, requests, n);
+    return engine_of(c)->submit(c, requests, n);
 }
 
 static int reap(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns) {
-    return nfsbe_engine_libnfs.reap(c, out, max, min, timeout_ns);
+    return engine_of(c)->reap(c, out, max, min, timeout_ns);
 }
 
 static void counters(struct context *c, struct kv *out) {
-    nfsbe_engine_libnfs.counters(c, out);
+    engine_of(c)->counters(c, out);
 }
 
 const struct backend backend_nfs = {

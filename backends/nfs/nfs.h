@@ -15,6 +15,16 @@
 #define NFS_PROGRAM_ID 100003
 #define NFS_MOUNT_PROGRAM_ID 100005
 
+enum nfsbe_choice { NFSBE_AUTO, NFSBE_NATIVE, NFSBE_LIBNFS };
+enum nfsbe_wait { NFSBE_WAIT_BLOCK, NFSBE_WAIT_ADAPTIVE, NFSBE_WAIT_SPIN };
+
+/* What only engine=native can do otherwise than by default. */
+struct nfsbe_native {
+    uint64_t nconnect;   /* connections of each context */
+    bool deliver;        /* READ's data goes into the requests' buffers */
+    int wait;            /* enum nfsbe_wait */
+};
+
 struct nfsbe_conf {
     char *host;          /* from the URL */
     char *path;          /* from the URL, normal form */
@@ -22,6 +32,8 @@ struct nfsbe_conf {
     uint64_t nfsport, mountport; /* 0: ask the portmapper */
     uint64_t uid, gid;
     uint64_t timeout;    /* ns */
+    int engine;          /* enum nfsbe_choice */
+    struct nfsbe_native native;
 };
 
 /* An NFSv3 file handle. */
@@ -45,9 +57,11 @@ struct handle {
     char where[512];     /* "host:/export/path" made safe, for messages */
     uint64_t fsid, fileid, size;
     bool exists, created, writable;
+    const struct nfsbe_engine *engine;
+    struct nfsbe_native native;
 };
 
-/* What drives the data path; a second one can stand beside libnfs without touching the rest. */
+/* What drives the data path: nfs_native.c, nfs_libnfs.c. */
 struct nfsbe_engine {
     const char *name;
     uint32_t max_io;     /* its own limit of one request */
@@ -58,8 +72,20 @@ struct nfsbe_engine {
     void (*counters)(struct context *c, struct kv *out);
 };
 
-extern const struct nfsbe_engine nfsbe_engine_libnfs;
+/* The first member of every engine's context: by it the calls find their engine. */
+struct nfsbe_context {
+    const struct nfsbe_engine *engine;
+};
+
+extern const struct nfsbe_engine nfsbe_engine_native, nfsbe_engine_libnfs;
 const char *nfsbe_library(void);
+
+/* Is something asked for that engine=libnfs cannot do? */
+bool nfsbe_only_native(const struct nfsbe_native *n);
+/* Can engine=native talk to the server? One connection like those of the data path, one call. */
+int nfsbe_native_probe(const struct handle *h, struct kv *negotiated, struct err *err);
+/* Puts h->engine by the key engine=, and what it means into the facts. */
+int nfsbe_engine_choose(struct handle *h, const struct nfsbe_conf *conf, struct facts *facts, struct err *err);
 
 int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err);
 void nfsbe_close(struct handle *h);

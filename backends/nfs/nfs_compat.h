@@ -40,17 +40,18 @@ static inline int nfsbe_compat_read(struct rpc_context *rpc, rpc_cb cb, void *bu
 #endif
 }
 
-/* A raw RPC context without reconnection. From libnfs 6 on one has a timeout of 60 s, which only an nfs context around
- * it can move out of the way of ours: *holder is then what has to be destroyed. */
-static inline struct rpc_context *nfsbe_compat_new(int timeout_ms, struct nfs_context **holder) {
+/* A raw RPC context that never reconnects and has no timeouts: ours are the only ones. From libnfs 6 on it is born with a
+ * timeout of 60 s, which libnfs 6 applies to every call that is out when it looks, once a second (without retransmission
+ * it takes the "major" timeout for over at once); and only an nfs context around it can switch that off. *holder is then
+ * what has to be destroyed. */
+static inline struct rpc_context *nfsbe_compat_new(struct nfs_context **holder) {
 #ifdef LIBNFS_API_V2
     *holder = nfs_init_context();
     if (!*holder) return NULL;
     nfs_set_autoreconnect(*holder, 0);
-    nfs_set_timeout(*holder, timeout_ms);
+    nfs_set_timeout(*holder, -1);
     return nfs_get_rpc_context(*holder);
 #else
-    (void)timeout_ms;
     *holder = NULL;
     return rpc_init_context();
 #endif

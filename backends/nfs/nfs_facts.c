@@ -35,8 +35,7 @@ static void note_fsinfo(const struct nfsbe_fsinfo *info, struct facts *facts) {
 
 /* One request is one RPC: the smaller of both directions, so that a pattern of reads and writes has one size limit. */
 static uint32_t largest_io(const struct nfsbe_fsinfo *info) {
-    uint32_t max = info->rtmax < info->wtmax ? info->rtmax : info->wtmax;
-    return max < nfsbe_engine_libnfs.max_io ? max : nfsbe_engine_libnfs.max_io;
+    return info->rtmax < info->wtmax ? info->rtmax : info->wtmax;
 }
 
 static int file_system(struct nfsbe_conn *conn, const struct handle *h, struct facts *facts, struct err *err) {

@@ -43,6 +43,7 @@ struct counts {
 };
 
 struct context {
+    struct nfsbe_context common;    /* first: nfs.c finds the engine by it */
     struct nfsbe_conn *conn;        /* NULL once lost */
     int fd;
     nfs_fh3 file;
@@ -396,6 +397,7 @@ static int libnfs_attach(struct handle *h, const struct attach_how *how, struct 
         return err_set(err, STATUS_TARGET, "no memory for %u requests", how->depth);
     }
     for (unsigned i = 0; i < c->depth; i++) c->slots[i].context = c;
+    c->common.engine = &nfsbe_engine_libnfs;
     c->clock = how->clock;
     c->kinds = how->kinds;
     c->may_write = how->write;

@@ -17,7 +17,7 @@ struct status {
 
 static const struct status table[] = {
     { 1, "PERM", EPERM, ACCESS_HINT },
-    { 2, "NOENT", ENOENT, "" },
+    { 2, "NOENT", ENOENT, "it does not exist on the server" },
     { 5, "IO", EIO, "the server's own disk or file system failed: see its log" },
     { 6, "NXIO", ENXIO, "" },
     { 13, "ACCES", EACCES, ACCESS_HINT },

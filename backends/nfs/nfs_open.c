@@ -172,7 +172,6 @@ static void describe(const struct opening *o, const struct nfsbe_conn *conn, str
     text_safe(rest, sizeof rest, o->rest, strlen(o->rest));
     if (h->exists) units_size_human(size, sizeof size, facts->size);
     snprintf(facts->summary, sizeof facts->summary, "NFSv3 TCP %.40s:%s %s, %s", o->conf->host, dir, rest, size);
-    snprintf(facts->engine, sizeof facts->engine, "%s", nfsbe_engine_libnfs.name);
     kv_text(&facts->negotiated, "protocol", "NFSv3 over TCP");
     kv_text(&facts->negotiated, "export", "%s", dir);
     kv_text(&facts->negotiated, "export_chosen_by", "%s", o->conf->export_path ? "export=" : "longest match");
@@ -206,6 +205,7 @@ int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *fa
     if (find_file(conn, &o, how->mode, &attr, err) != 0) goto out;
     if (how->mode == OPEN_CREATE && nfsbe_create(conn, o.h, how->create_size, &attr, err) != 0) goto out;
     rc = nfsbe_facts(conn, o.h, o.h->exists ? &attr : NULL, facts, err);
+    if (rc == 0) rc = nfsbe_engine_choose(o.h, o.conf, facts, err);
     if (rc == 0) describe(&o, conn, facts);
 out:
     nfsbe_conn_close(conn);

@@ -9,13 +9,11 @@
 #include "backends/net/sock.h"
 #include "base/text.h"
 
-/* The library looks at its own timers only when it is called. */
+/* One wait is no longer, so that the library is called now and then, as it wants to be. */
 #define TICK_NS (100 * NS_PER_MS)
-/* Its timeout must never come before ours. */
-#define LIBRARY_LATER_MS 10000
 
 struct rpc_context *nfsbe_rpc_new(const struct nfsbe_server *server, struct nfs_context **holder) {
-    struct rpc_context *rpc = nfsbe_compat_new((int)(server->timeout / NS_PER_MS) + LIBRARY_LATER_MS, holder);
+    struct rpc_context *rpc = nfsbe_compat_new(holder);
     struct AUTH *auth = rpc ? libnfs_authunix_create("samedisk", server->uid, server->gid, 0, NULL) : NULL;
     if (!auth) {
         nfsbe_compat_destroy(rpc, *holder);

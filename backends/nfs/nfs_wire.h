@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* NFSv3 READ, WRITE, COMMIT and GETATTR on the wire (RFC 5531 record marking and call headers, RFC 1813). Pure: no socket, no
- * clock, no memory of its own.
+/* NFSv3 READ, WRITE, COMMIT and GETATTR on the wire (RFC 5531 record marking and call headers, RFC 1813). Pure: no
+ * socket, no clock, no memory of its own.
  *
- * Calls are copies of a template in which a few words are patched. Replies are parsed as they come: every byte that is fed is
- * consumed, whatever the pieces are, so a receive buffer is always empty afterwards; READ's data goes straight to where the
- * call wants it. The usual reply, whose header lies in one piece, is decoded in place. */
+ * Calls are copies of a template in which a few words are patched. Replies are parsed as they come: every byte that is
+ * fed is consumed, whatever the pieces are, so a receive buffer is always empty afterwards; READ's data goes straight
+ * to where the call wants it. The usual reply, whose header lies in one piece, is decoded in place. */
 #ifndef BACKENDS_NFS_NFS_WIRE_H
 #define BACKENDS_NFS_NFS_WIRE_H
 
@@ -21,7 +21,7 @@ enum nfswire_stable { NFSWIRE_UNSTABLE, NFSWIRE_DATA_SYNC, NFSWIRE_FILE_SYNC };
 
 /* ---- calls ---- */
 
-#define NFSWIRE_CALL_MAX 256u       /* of a header with any machine name and file handle that nfswire_templates() takes */
+#define NFSWIRE_CALL_MAX 256u       /* of a header, whatever machine name and file handle nfswire_templates() takes */
 
 struct nfswire_template {
     unsigned len;                   /* of the header, record mark included */
@@ -73,8 +73,9 @@ static inline void nfswire_put(const struct nfswire_template *t, unsigned char *
 #define NFSWIRE_NOWHERE 0xffffu     /* no call is out */
 #define NFSWIRE_SENDING 0xfffeu     /* the socket does not have all of it yet, so no reply can be true */
 
-/* One entry for each slot of a context, in a table of a power of two. xid = generation << k | slot, so the entry is found by
- * a mask, and a reply of an earlier generation is known for what it is. One cache line holds all that a reply needs. */
+/* One entry for each slot of a context, in a table of a power of two. xid = generation << k | slot, so the entry is
+ * found by a mask, and a reply of an earlier generation is known for what it is. One cache line holds all that a reply
+ * needs. */
 struct nfswire_call {
     uint32_t xid;                   /* of the call that is out, or of the last one */
     uint32_t base;                  /* the xid before the first one */
@@ -89,8 +90,8 @@ struct nfswire_call {
     uint64_t written;
 } __attribute__((aligned(64)));
 
-/* `seed` gives the first generation: it differs between connections, because a server may keep replies by client and xid,
- * and answer a call of this run with the reply of an earlier one. */
+/* `seed` gives the first generation: it differs between connections, because a server may keep replies by client and
+ * xid, and answer a call of this run with the reply of an earlier one. */
 void nfswire_calls_init(struct nfswire_call *calls, uint32_t mask, uint32_t seed);
 
 /* ---- replies ---- */

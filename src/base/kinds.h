@@ -8,13 +8,15 @@
 
 #define KINDS_MAX 32
 
+struct kind {
+    char name[48];
+    char text[240];
+    uint64_t count; /* the engine's */
+};
+
 struct kinds {
     unsigned n; /* zero-initialised: empty */
-    struct {
-        char name[48];
-        char text[240];
-        uint64_t count; /* the engine's */
-    } kind[KINDS_MAX];
+    struct kind kind[KINDS_MAX];
 };
 
 /* Index of `name`, added with `text` if new; when the table is full, the index of the last entry, named "other". */

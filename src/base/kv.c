@@ -54,6 +54,12 @@ void kv_uint(struct kv *kv, const char *key, uint64_t value) {
     if (item) item->u = value;
 }
 
+void kv_gauge(struct kv *kv, const char *key, uint64_t value) {
+    struct kv_item *item = kv_slot(kv, key, KV_GAUGE);
+
+    if (item) item->u = value;
+}
+
 void kv_real(struct kv *kv, const char *key, double value) {
     struct kv_item *item = kv_slot(kv, key, KV_REAL);
 
@@ -91,7 +97,7 @@ const struct kv_item *kv_find(const struct kv *kv, const char *key) {
 uint64_t kv_get_uint(const struct kv *kv, const char *key, uint64_t otherwise) {
     const struct kv_item *item = kv_lookup(kv, key);
 
-    return item && item->type == KV_UINT ? item->u : otherwise;
+    return item && (item->type == KV_UINT || item->type == KV_GAUGE) ? item->u : otherwise;
 }
 
 static bool kv_is_number(const struct kv_item *item) {
@@ -105,6 +111,7 @@ static double kv_number(const struct kv_item *item) {
 static void kv_put(struct kv *kv, const struct kv_item *item) {
     switch (item->type) {
     case KV_UINT: kv_uint(kv, item->key, item->u); break;
+    case KV_GAUGE: kv_gauge(kv, item->key, item->u); break;
     case KV_REAL: kv_real(kv, item->key, item->real); break;
     case KV_BOOL: kv_bool(kv, item->key, item->u != 0); break;
     case KV_TEXT: kv_text(kv, item->key, "%s", item->text); break;
@@ -116,7 +123,9 @@ void kv_merge_sum(struct kv *into, const struct kv *from) {
         const struct kv_item *b = &from->items[i];
         struct kv_item *a = kv_lookup(into, b->key);
 
-        if (!a || !kv_is_number(a) || !kv_is_number(b))
+        if (a && a->type == KV_GAUGE && b->type == KV_GAUGE)
+            a->u = a->u > b->u ? a->u : b->u;
+        else if (!a || !kv_is_number(a) || !kv_is_number(b))
             kv_put(into, b);
         else if (a->type == KV_UINT && b->type == KV_UINT)
             a->u += b->u;

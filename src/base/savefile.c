@@ -55,7 +55,7 @@ static int place_temp(const struct place *place, char **name) {
 }
 
 static bool is_open_file(const char *path) {
-    static const char *const prefixes[] = { "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/" };
+    static const char *const prefixes[] = {"/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/"};
 
     for (unsigned i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
         if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0) return true;
@@ -69,7 +69,7 @@ static int place_find(const char *path, struct place *place, struct err *err) {
     if (*path == '\0') return err_set(err, STATUS_USAGE, "the name of the file to write is empty");
     if (stat(path, &st) == 0) {
         if (S_ISDIR(st.st_mode)) return savefile_fail(path, "cannot write", EISDIR, err);
-        if (access(path, W_OK) != 0) return savefile_fail(path, "cannot write", errno, err);
+        if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) return savefile_fail(path, "cannot write", errno, err);
         place->direct = !S_ISREG(st.st_mode) || is_open_file(path);
         place->mode = st.st_mode & 07777;
         place->goal = place->direct ? strdup(path) : realpath(path, NULL);

@@ -69,7 +69,7 @@ static int wrong_place(const struct option_word *o, struct err *err) {
         snprintf(who + strlen(who), sizeof who - strlen(who), "%s%s", who[0] ? ", " : "", all[i]->name);
     }
     if (!key) return 0;
-    return err_set(err, STATUS_USAGE, "--%s is an access key of a target (%s), not an option: write --set LABEL.%s=%s",
+    return err_set(err, STATUS_USAGE, "--%s is an access key (of targets: %s), not an option: write --set LABEL.%s=%s",
                    o->name, who, key->name,
                    o->value && key->type != OPTION_SECRET ? o->value
                    : key->value                           ? key->value

@@ -78,8 +78,8 @@ static int on_run_done(void *arg, struct record *record) {
     document_run(run->document, record);
     record_free(record);
     const json_t *runs = json_object_get(document_json(run->document), "runs");
+    run->save_failed = save(run, &run->save_error) != 0; /* before it is said: what was said is kept */
     progress_run_done(&run->progress, json_array_get(runs, json_array_size(runs) - 1));
-    run->save_failed = save(run, &run->save_error) != 0;
     return run->save_failed;
 }
 

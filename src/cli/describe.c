@@ -97,7 +97,9 @@ json_t *describe_target(const struct target *t) {
 /* ---- for people ---- */
 
 static void line(struct grid *g, const char *name, const char *value) {
-    const char *cells[] = {"", name, value};
+    char indented[120];
+    const char *cells[] = {indented, value};
+    snprintf(indented, sizeof indented, "  %s", name);
     if (value && value[0]) grid_row(g, cells);
 }
 
@@ -128,12 +130,12 @@ static const char *value_text(const json_t *v, char *buf, size_t len) {
 }
 
 static void print_member(struct grid *g, const json_t *m, unsigned number, unsigned n) {
-    char text[512];
+    char text[512], which[40];
     json_t *negotiated = view_at(m, "negotiated"), *value;
     const json_t *ids = view_at(m, "identities");
     const char *key;
-    if (n > 1) snprintf(text, sizeof text, "member %u of %u", number, n);
-    if (n > 1) line(g, text, "-");
+    snprintf(which, sizeof which, "member %u of %u", number, n);
+    if (n > 1) line(g, which, "-");
     line(g, "url", value_text(view_at(m, "url"), text, sizeof text));
     if (view_text(m, "summary")) line(g, "what", value_text(view_at(m, "summary"), text, sizeof text));
     if (!view_true(m, "exists")) line(g, "state", "does not exist; a run that writes would create it");
@@ -159,7 +161,7 @@ static void print_member(struct grid *g, const json_t *m, unsigned number, unsig
 }
 
 void describe_print(const json_t *target, FILE *out) {
-    struct grid *g = grid_new("lll");
+    struct grid *g = grid_new("ll");
     char label[80], text[600];
     const json_t *members = view_at(target, "members"), *warns = view_at(target, "warnings");
     if (!g) return;

@@ -3,17 +3,30 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* A handler has no argument: the flag is the one thing that has to be static. */
+/* A second signal so much later is an order: the first one may come twice, from the terminal and from a parent. */
+#define PATIENCE 2 /* seconds */
+
+/* A handler has no argument: the flag is what has to be static. */
 static volatile sig_atomic_t *interrupt_flag(void) {
     static volatile sig_atomic_t flag;
     return &flag;
 }
 
+/* The first signal asks for an orderly end, in which a server that hangs may keep us; a later one ends the process
+ * where it stands. Finished runs are on disk in either case. */
 static void on_signal(int sig) {
-    (void)sig;
+    static volatile sig_atomic_t since;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (*interrupt_flag() && (sig_atomic_t)now.tv_sec - since >= PATIENCE) {
+        signal(sig, SIG_DFL);
+        raise(sig);
+    }
+    if (!*interrupt_flag()) since = (sig_atomic_t)now.tv_sec;
     *interrupt_flag() = 1;
 }
 

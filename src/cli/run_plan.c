@@ -55,7 +55,7 @@ static int drop_writers(struct run_plan *r, struct err *err) {
     }
     set->n = kept;
     r->plan.read_only = true;
-    return kept ? 0 : err_set(err, STATUS_USAGE, "--read-only: all of the %zu patterns write", all);
+    return kept ? 0 : err_set(err, STATUS_USAGE, "--read-only leaves no pattern to run: all of them write");
 }
 
 static int load_patterns(struct run_plan *r, struct err *err) {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/options.h"
 #include "cli/targets.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "cli/options.h"
 #include "cli/words.h"
 #include "target/target.h"
 

@@ -39,7 +39,7 @@ static bool has_scheme(const char *word, const char *scheme) {
 /* `word` is what stands behind LABEL=, if that is there. */
 static int explain(const char *word, bool labelled, const char *shown, struct err *err) {
     const char *colon = strstr(word, ":/");
-    char name[128];
+    char name[128], path[200];
     struct stat st;
     if (has_scheme(word, "nfs:") || has_scheme(word, "iscsi:"))
         return err_set(err, STATUS_USAGE, "%s: a target begins with %s (in small letters, with two slashes)", shown,
@@ -53,8 +53,9 @@ static int explain(const char *word, bool labelled, const char *shown, struct er
                        "/dev/NAME, /PATH, file:/PATH and null:",
                        shown);
     if (colon && colon > word)
-        return err_set(err, STATUS_USAGE, "%s: an NFS file is written as nfs://%s (HOST/EXPORT/PATH, not HOST:/EXPORT)",
-                       shown, text_safe(name, sizeof name, word, (size_t)(colon - word)));
+        return err_set(err, STATUS_USAGE, "%s: an NFS file is written as nfs://%s%s (HOST/EXPORT/PATH, not HOST:/EXPORT)",
+                       shown, text_safe(name, sizeof name, word, (size_t)(colon - word)),
+                       text_safe(path, sizeof path, colon + 1, SIZE_MAX));
     if (has_scheme(word, "iqn.") || has_scheme(word, "eui."))
         return err_set(err, STATUS_USAGE, "%s: a LUN is written as iscsi://HOST/IQN/LUN", shown);
     if (has_scheme(word, "dev/"))

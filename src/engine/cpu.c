@@ -13,7 +13,8 @@ static int64_t timeval_ns(const struct timeval *t) {
 
 int cpu_parse_stat(const char *line, long ticks_per_second, int64_t *busy_ns, int64_t *total_ns) {
     unsigned long long t[8] = {0}; /* user nice system idle iowait irq softirq steal */
-    int n = sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]);
+    int n = sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
+                   &t[7]);
     if (n < 7 || ticks_per_second <= 0) return -1;
     unsigned long long total = 0;
     for (int i = 0; i < 8; i++) total += t[i];

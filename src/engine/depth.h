@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 struct depth {
-    int64_t from, to;       /* the window; `to` may be INT64_MAX while it is not known */
-    int64_t last;           /* time of the last change */
+    int64_t from, to; /* the window; `to` may be INT64_MAX while it is not known */
+    int64_t last;     /* time of the last change */
     uint64_t outstanding;
-    uint64_t area;          /* outstanding x ns inside the window */
+    uint64_t area; /* outstanding x ns inside the window */
 };
 
 static inline void depth_init(struct depth *d, int64_t from, int64_t to) {

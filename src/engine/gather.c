@@ -30,7 +30,8 @@ static void add_tail(struct record_tail *into, const struct record_tail *from) {
 static void add_series(struct record *r, const struct worker *workers, unsigned n) {
     r->series_interval_ns = NS_PER_SEC;
     for (unsigned i = 0; i < n; i++)
-        if (workers[i].series_interval_ns > r->series_interval_ns) r->series_interval_ns = workers[i].series_interval_ns;
+        if (workers[i].series_interval_ns > r->series_interval_ns)
+            r->series_interval_ns = workers[i].series_interval_ns;
     r->n_points = (unsigned)((r->window_ns + r->series_interval_ns - 1) / r->series_interval_ns);
     r->points = calloc(r->n_points ? r->n_points : 1, sizeof *r->points);
     if (!r->points) r->n_points = 0;
@@ -74,7 +75,9 @@ static void set_status(struct record *r, const struct worker *workers, unsigned 
     for (unsigned i = 0; i < n; i++) {
         if (workers[i].lost) {
             r->status = RUN_LOST;
-            snprintf(r->error, sizeof r->error, "lost: %s", first[0] ? first : strerror(-workers[i].lost));
+            /* The last failure is what ended it; earlier ones may have been of another kind. */
+            const struct kind *k = workers[i].kinds.n ? &workers[i].kinds.kind[workers[i].last_kind] : NULL;
+            snprintf(r->error, sizeof r->error, "%s", k && k->text[0] ? k->text : strerror(-workers[i].lost));
             return;
         }
         if (workers[i].gave_up) snprintf(r->error, sizeof r->error, "stopped: every I/O failed (%s)", first);
@@ -93,7 +96,8 @@ static void set_wire(struct record *r, const struct samples *s, uint64_t complet
         r->wire_ios_per_io = (double)counted->u / (double)completed;
 }
 
-void gather(struct record *r, const struct run *run, struct worker *workers, unsigned n, const struct samples *samples) {
+void gather(struct record *r, const struct run *run, struct worker *workers, unsigned n,
+            const struct samples *samples) {
     const struct pattern *p = run->pattern;
     uint64_t area = 0, completed = 0, held = 0;
     int64_t over = 0;

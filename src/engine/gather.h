@@ -14,7 +14,9 @@ struct sample {
     bool has_wire;
 };
 
-struct samples { struct sample from, to; };
+struct samples {
+    struct sample from, to;
+};
 
 void samples_take(struct sample *s, const struct target *t);
 void gather(struct record *r, const struct run *run, struct worker *workers, unsigned n, const struct samples *samples);

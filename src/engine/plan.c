@@ -9,7 +9,7 @@
 
 /* What the estimate assumes where it cannot know; the command line says so. */
 #define FILL_BYTES_PER_SECOND (100ull << 20)
-#define RUN_ALLOWANCE (NS_PER_SEC / 2)
+#define RUN_ALLOWANCE         (NS_PER_SEC / 2)
 
 unsigned plan_pattern_rounds(const struct pattern *p, unsigned n_targets) {
     if (p->rounds != ROUNDS_BALANCED) return (unsigned)p->rounds;
@@ -21,8 +21,8 @@ unsigned plan_pattern_rounds(const struct pattern *p, unsigned n_targets) {
     }
 }
 
-/* Every target stands in every place equally often, and every pair in both orders: the n cyclic shifts, then (from three
- * targets on, where it is something else) each of them backwards. */
+/* Every target stands in every place equally often, and every pair in both orders: the n cyclic shifts, then (from
+ * three targets on, where it is something else) each of them backwards. */
 void plan_order(unsigned round, unsigned n_targets, unsigned *order) {
     if (n_targets == 0) return;
     unsigned shifts = n_targets > 2 ? 2 * n_targets : n_targets;
@@ -151,20 +151,23 @@ static int resolve_size(const struct plan *plan, struct pattern *p, struct err *
     if (p->size) return 0;
     uint64_t smallest = UINT64_MAX, align = pattern_min_align(p);
     for (unsigned i = 0; i < plan->n_targets; i++)
-        if (target_exists(plan->targets[i]) && target_size(plan->targets[i]) < smallest) smallest = target_size(plan->targets[i]);
+        if (target_exists(plan->targets[i]) && target_size(plan->targets[i]) < smallest)
+            smallest = target_size(plan->targets[i]);
     if (smallest == UINT64_MAX)
-        return err_set(err, STATUS_USAGE, "pattern '%s' has no size, and no target exists yet to take it from: give --size, such as --size 4g",
-                       p->name);
+        return err_set(
+            err, STATUS_USAGE,
+            "pattern '%s' has no size, and no target exists yet to take it from: give --size, such as --size 4g",
+            p->name);
     uint64_t used = p->offset + (p->cache == CACHE_COLD ? p->evict : 0);
     if (smallest <= used)
-        return err_set(err, STATUS_USAGE, "pattern '%s': offset and evict take up the whole of the smallest target (%llu bytes)", p->name,
+        return err_set(err, STATUS_USAGE,
+                       "pattern '%s': offset and evict take up the whole of the smallest target (%llu bytes)", p->name,
                        (unsigned long long)smallest);
     p->size = smallest - used;
     if (align > 4096) align = 4096; /* a set of whole pages; sizes of I/Os are the stream's to fit */
     p->size -= p->size % (align ? align : 1);
     return 0;
 }
-
 
 int plan_resolve(struct plan *plan, struct err *err) {
     if (plan->patterns.n == 0) return err_set(err, STATUS_USAGE, "no pattern is left to run");

@@ -13,12 +13,12 @@
 
 struct plan {
     struct pattern_set patterns;
-    struct target **targets;     /* opened for reading */
+    struct target **targets; /* opened for reading */
     unsigned n_targets;
     uint64_t seed;
-    unsigned rounds;             /* the largest of all patterns */
-    bool read_only;              /* only reading patterns were kept */
-    bool warm_instead_of_asis;   /* two targets are one object: asis becomes warm */
+    unsigned rounds;           /* the largest of all patterns */
+    bool read_only;            /* only reading patterns were kept */
+    bool warm_instead_of_asis; /* two targets are one object: asis becomes warm */
 };
 
 /* Rounds of one pattern with this many targets: its number, or the balanced count (3, 4, 6, 2n). */
@@ -26,17 +26,20 @@ unsigned plan_pattern_rounds(const struct pattern *p, unsigned n_targets);
 /* Order of the targets in `round` (from 1): ABC BCA CAB CBA ACB BAC; AB BA; a fixed function of the round's number. */
 void plan_order(unsigned round, unsigned n_targets, unsigned *order);
 
-/* Resolves sizes (0: the smallest existing target; error if none exists), sets rounds, checks every pattern against every
- * target: working set fits (a missing file will have offset + size), offsets and lengths fit the block, the largest I/O and
- * the depth fit, flush and FUA exist where asked. Errors name pattern, target, key, both numbers and what would do. */
+/* Resolves sizes (0: the smallest existing target; error if none exists), sets rounds, checks every pattern against
+ * every target: working set fits (a missing file will have offset + size), offsets and lengths fit the block, the
+ * largest I/O and the depth fit, flush and FUA exist where asked. Errors name pattern, target, key, both numbers and
+ * what would do. */
 int plan_resolve(struct plan *plan, struct err *err);
-/* Bytes of target `t` that the plan needs it to have (offset + size, the largest over all patterns), and [from, to) that it writes. */
+/* Bytes of target `t` that the plan needs it to have (offset + size, the largest over all patterns), and [from, to)
+ * that it writes. */
 uint64_t plan_needed_size(const struct plan *plan);
 void plan_written_range(const struct plan *plan, uint64_t *from, uint64_t *to); /* equal: writes nothing */
 bool plan_writes(const struct plan *plan);
-/* Runs in all rounds; expected seconds of ramps and windows, and of preparation (fills at an assumed 100 MiB/s, said as such). */
+/* Runs in all rounds; expected seconds of ramps and windows, and of preparation (fills at an assumed 100 MiB/s, said as
+ * such). */
 unsigned plan_runs(const struct plan *plan);
-uint64_t plan_run_ns(const struct plan *plan);      /* ramps, windows, an allowance of 0.5 s a run for settling */
+uint64_t plan_run_ns(const struct plan *plan); /* ramps, windows, an allowance of 0.5 s a run for settling */
 uint64_t plan_prepare_ns(const struct plan *plan);
 /* --time: sets every pattern's rounds to the largest number (at least 1) such that the whole fits `ns`. */
 int plan_fit_time(struct plan *plan, uint64_t ns, struct err *err);

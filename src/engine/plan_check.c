@@ -1,20 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/plan_check.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/units.h"
 
-static int check_room(const struct pattern *p, const struct target *t, const struct facts *f, unsigned members, struct err *err) {
-    char want[32], have[32], offset[32];
+/* "4g"; "6 bytes" where no unit fits. */
+static const char *amount(char *buf, size_t len, uint64_t bytes) {
+    units_size(buf, len, bytes);
+    size_t n = strlen(buf);
+    if (n && buf[n - 1] >= '0' && buf[n - 1] <= '9') snprintf(buf + n, len - n, " bytes");
+    return buf;
+}
+
+static int check_room(const struct pattern *p, const struct target *t, const struct facts *f, unsigned members,
+                      struct err *err) {
+    char want[40], have[40], offset[32];
     uint64_t end = p->offset + p->size + (p->cache == CACHE_COLD ? p->evict : 0);
     uint64_t size = t->handle ? t->facts.size : f->size * members;
     if (!f->exists || end <= size) return 0;
-    units_size(want, sizeof want, end);
-    units_size(have, sizeof have, size);
-    units_size(offset, sizeof offset, p->offset);
+    amount(want, sizeof want, end);
+    amount(have, sizeof have, size);
+    amount(offset, sizeof offset, p->offset);
     return err_set(err, STATUS_USAGE,
-                   "pattern '%s' needs %s (offset %s + size%s), but target '%s' has only %s: give a smaller --size; samedisk never grows "
+                   "pattern '%s' needs %s (offset %s + size%s), but target '%s' has only %s: give a smaller --size; "
+                   "samedisk never grows "
                    "what exists",
                    p->name, want, offset, p->cache == CACHE_COLD ? " + evict" : "", t->label, have);
 }
@@ -24,63 +36,73 @@ static int check_blocks(const struct pattern *p, const struct target *t, const s
     if (f->block <= 1) return 0;
     if (align % f->block)
         return err_set(err, STATUS_USAGE,
-                       "pattern '%s' has offsets or lengths that are multiples of %u only, but target '%s' takes multiples of %u: use "
+                       "pattern '%s' has offsets or lengths that are multiples of %u only, but target '%s' takes "
+                       "multiples of %u: use "
                        "--blockalign %u (and such sizes), or the pattern's 4 KiB variant",
                        p->name, align, t->label, f->block, f->block);
     if (p->offset % f->block)
-        return err_set(err, STATUS_USAGE, "pattern '%s': offset=%llu is not a multiple of %u, the block of target '%s'", p->name,
-                       (unsigned long long)p->offset, f->block, t->label);
+        return err_set(err, STATUS_USAGE, "pattern '%s': offset=%llu is not a multiple of %u, the block of target '%s'",
+                       p->name, (unsigned long long)p->offset, f->block, t->label);
     return 0;
 }
 
 static int check_limits(const struct pattern *p, const struct target *t, const struct facts *f, struct err *err) {
-    char want[32], have[32];
+    char want[40], have[40];
     if (f->max_io && pattern_max_io(p) > f->max_io) {
         units_size(want, sizeof want, pattern_max_io(p));
         units_size(have, sizeof have, f->max_io);
         return err_set(err, STATUS_USAGE,
-                       "pattern '%s' has I/Os of %s, but target '%s' takes at most %s in one request: larger ones would be split, and "
+                       "pattern '%s' has I/Os of %s, but target '%s' takes at most %s in one request: larger ones "
+                       "would be split, and "
                        "count as something else; use --bs %s",
                        p->name, want, t->label, have, have);
     }
     if (f->max_depth && p->iodepth > f->max_depth)
-        return err_set(err, STATUS_USAGE, "pattern '%s': iodepth=%llu, but target '%s' takes at most %u per worker: use --iodepth %u, or more numjobs",
+        return err_set(err, STATUS_USAGE,
+                       "pattern '%s': iodepth=%llu, but target '%s' takes at most %u per worker: use --iodepth %u, or "
+                       "more numjobs",
                        p->name, (unsigned long long)p->iodepth, t->label, f->max_depth, f->max_depth);
     return 0;
 }
 
-static int check_writes(const struct plan *plan, const struct pattern *p, const struct target *t, const struct facts *f, struct err *err) {
+static int check_writes(const struct plan *plan, const struct pattern *p, const struct target *t, const struct facts *f,
+                        struct err *err) {
     bool writes = pattern_writes(p) || p->prepare == PREPARE_FILL;
-    if (writes && plan->read_only) return err_set(err, STATUS_USAGE, "pattern '%s' writes, but --read-only was given", p->name);
+    if (writes && plan->read_only)
+        return err_set(err, STATUS_USAGE, "pattern '%s' writes, but --read-only was given", p->name);
     if (writes && f->exists && f->read_only)
-        return err_set(err, STATUS_USAGE, "pattern '%s' writes, but target '%s' is read-only: use --read-only to run the reading patterns",
+        return err_set(err, STATUS_USAGE,
+                       "pattern '%s' writes, but target '%s' is read-only: use --read-only to run the reading patterns",
                        p->name, t->label);
     if ((p->fsync || p->end_fsync) && pattern_writes(p) && f->exists && !f->can_flush)
-        return err_set(err, STATUS_USAGE, "pattern '%s': %s, but target '%s' has no flush", p->name, p->fsync ? "fsync" : "end_fsync", t->label);
+        return err_set(err, STATUS_USAGE, "pattern '%s': %s, but target '%s' has no flush", p->name,
+                       p->fsync ? "fsync" : "end_fsync", t->label);
     if (p->sync >= SYNC_DSYNC && pattern_writes(p) && f->exists && f->dpofua == ANSWER_NO && !f->can_flush)
-        return err_set(err, STATUS_USAGE, "pattern '%s': sync=%s, but target '%s' can neither write durably nor flush", p->name,
-                       io_sync_name(p->sync), t->label);
+        return err_set(err, STATUS_USAGE, "pattern '%s': sync=%s, but target '%s' can neither write durably nor flush",
+                       p->name, io_sync_name(p->sync), t->label);
     return 0;
 }
 
 /* Buffers are touched before the clock starts; a plan that would swap measures the swap device. */
 static int check_memory(const struct pattern *p, struct err *err) {
-    char want[32], have[32];
+    char want[40], have[40];
     uint64_t need = p->iodepth * p->numjobs * (((uint64_t)pattern_max_io(p) + 4095) & ~4095ull);
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     if (need <= memory / 2) return 0;
     units_size_human(want, sizeof want, need);
     units_size_human(have, sizeof have, memory);
-    return err_set(err, STATUS_USAGE, "pattern '%s': iodepth x numjobs x block size is %s of buffers, more than half of this machine's memory (%s)",
-                   p->name, want, have);
+    return err_set(
+        err, STATUS_USAGE,
+        "pattern '%s': iodepth x numjobs x block size is %s of buffers, more than half of this machine's memory (%s)",
+        p->name, want, have);
 }
 
 int plan_check_target(const struct plan *plan, const struct pattern *p, const struct target *t, struct err *err) {
     if (check_memory(p, err) != 0) return -1;
     for (unsigned m = 0; m < t->n_members; m++) {
         const struct facts *f = &t->member[m].facts;
-        if (check_room(p, t, f, t->n_members, err) != 0 || check_blocks(p, t, f, err) != 0 || check_limits(p, t, f, err) != 0 ||
-            check_writes(plan, p, t, f, err) != 0)
+        if (check_room(p, t, f, t->n_members, err) != 0 || check_blocks(p, t, f, err) != 0 ||
+            check_limits(p, t, f, err) != 0 || check_writes(plan, p, t, f, err) != 0)
             return -1;
     }
     return 0;

@@ -8,10 +8,10 @@
 #include "pattern/mark.h"
 #include "target/blockio.h"
 
-#define STREAM_IO (1u << 20)
+#define STREAM_IO    (1u << 20)
 #define STREAM_DEPTH 8
 #define CHECK_BLOCKS 256
-#define CHECK_SIZE 4096u
+#define CHECK_SIZE   4096u
 
 struct pass {
     const struct prepare *p;
@@ -48,8 +48,11 @@ static int stream(const struct prepare *p, enum io_op op, struct err *err) {
     struct pass pass = {.p = p};
     unsigned depth = t->facts.max_depth && t->facts.max_depth < STREAM_DEPTH ? t->facts.max_depth : STREAM_DEPTH;
     rng_seed(&pass.rng, rng_mix(p->seed ^ p->from));
-    if (blockio_open(t->backend, t->handle, &t->facts, t->clock, depth, stream_io(&t->facts), op == IO_WRITE, &io, err) != 0) return -1;
-    int result = blockio_stream(io, op, SYNC_NONE, p->from, p->to - p->from, op == IO_WRITE ? make_data : see_data, &pass, err);
+    if (blockio_open(t->backend, t->handle, &t->facts, t->clock, depth, stream_io(&t->facts), op == IO_WRITE, &io,
+                     err) != 0)
+        return -1;
+    int result =
+        blockio_stream(io, op, SYNC_NONE, p->from, p->to - p->from, op == IO_WRITE ? make_data : see_data, &pass, err);
     if (result == 0 && op == IO_WRITE && t->facts.can_flush) result = blockio_flush(io, NULL, err);
     blockio_close(io);
     return result;

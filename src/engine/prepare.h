@@ -11,7 +11,7 @@
 
 struct prepare {
     struct target *target;
-    uint64_t from, to;      /* bytes of the target */
+    uint64_t from, to; /* bytes of the target */
     uint64_t seed;
     uint32_t run_tag;
     volatile sig_atomic_t *interrupted;
@@ -21,7 +21,8 @@ struct prepare {
 
 /* Writes [from, to) with random marked data and flushes. 0, or 1 when interrupted, or -1 (STATUS_IO, STATUS_TARGET). */
 int prepare_fill(const struct prepare *p, struct err *err);
-/* Reads 256 blocks of 4 KiB, evenly spread with a random start; `zeros` of `sampled` hold nothing but zeros. Same returns. */
+/* Reads 256 blocks of 4 KiB, evenly spread with a random start; `zeros` of `sampled` hold nothing but zeros. Same
+ * returns. */
 int prepare_check(const struct prepare *p, unsigned *sampled, unsigned *zeros, struct err *err);
 /* Reads [from, to) once: the working set for cache=warm, what lies outside of it for cache=cold. Same returns. */
 int prepare_read(const struct prepare *p, struct err *err);

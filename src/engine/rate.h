@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The open loop: I/Os fall due at evenly spaced times, whatever the target does. The due times of a target's workers
- * interleave: worker w's k-th I/O is due at start + (k W + w) / rate. A backlog over its cap is dropped and counted, so that
- * a target that cannot keep up is reported as such and does not owe for ever. One thread. */
+ * interleave: worker w's k-th I/O is due at start + (k W + w) / rate. A backlog over its cap is dropped and counted, so
+ * that a target that cannot keep up is reported as such and does not owe for ever. One thread. */
 #ifndef ENGINE_RATE_H
 #define ENGINE_RATE_H
 
 #include <stdint.h>
 
 struct rate {
-    uint64_t iops;          /* of the target; 0: closed loop */
+    uint64_t iops; /* of the target; 0: closed loop */
     unsigned worker, workers;
     int64_t start;
-    uint64_t k;             /* next I/O of this worker */
-    uint64_t cap;           /* I/Os of backlog */
-    int64_t due;            /* when I/O k is due */
+    uint64_t k;   /* next I/O of this worker */
+    uint64_t cap; /* I/Os of backlog */
+    int64_t due;  /* when I/O k is due */
 };
 
 static inline int64_t rate_due(const struct rate *r, uint64_t k) {
@@ -23,11 +23,14 @@ static inline int64_t rate_due(const struct rate *r, uint64_t k) {
 /* Cap: one second's worth of this worker's I/Os, at least 64. */
 static inline void rate_init(struct rate *r, uint64_t iops, unsigned worker, unsigned workers, int64_t start) {
     uint64_t second = iops / (workers ? workers : 1);
-    *r = (struct rate){.iops = iops, .worker = worker, .workers = workers, .start = start, .cap = second > 64 ? second : 64};
+    *r = (struct rate){
+        .iops = iops, .worker = worker, .workers = workers, .start = start, .cap = second > 64 ? second : 64};
     if (iops) r->due = rate_due(r, 0);
 }
 
-static inline void rate_next(struct rate *r) { r->due = rate_due(r, ++r->k); }
+static inline void rate_next(struct rate *r) {
+    r->due = rate_due(r, ++r->k);
+}
 
 /* Drops what is due over the cap at `now`; returns how many. */
 static inline uint64_t rate_drop(struct rate *r, int64_t now) {

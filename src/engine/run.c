@@ -11,9 +11,9 @@
 #include "engine/gather.h"
 #include "engine/worker.h"
 
-#define TICK (250 * NS_PER_MS)
+#define TICK        (250 * NS_PER_MS)
 #define START_DELAY (2 * NS_PER_MS)   /* so that all workers wait at the start, none is late */
-#define POINTS 3600                   /* of a run of unknown length, before its series is folded */
+#define POINTS      3600              /* of a run of unknown length, before its series is folded */
 #define DRAIN_LIMIT (60 * NS_PER_SEC) /* above every backend's own time-out */
 
 /* Where workers and coordinator meet; never touched between start and end. */
@@ -110,7 +110,8 @@ static int start_threads(struct crew *c, struct err *err) {
         int e = pthread_create(&c->threads[c->started], NULL, worker_main, seat);
         if (e) {
             free(seat);
-            return err_set(err, STATUS_TARGET, "cannot start worker thread %u of %u: %s", c->started + 1, c->n, strerror(e));
+            return err_set(err, STATUS_TARGET, "cannot start worker thread %u of %u: %s", c->started + 1, c->n,
+                           strerror(e));
         }
     }
     return 0;
@@ -120,7 +121,8 @@ static void set_times(struct crew *c, int64_t start) {
     const struct pattern *p = c->run->pattern;
     c->t_start = start;
     c->t_window = start + (int64_t)p->ramp_time;
-    c->t_end = p->runtime ? c->t_window + (int64_t)p->runtime : INT64_MAX; /* none where an amount decides, and no limit was given */
+    c->t_end = p->runtime ? c->t_window + (int64_t)p->runtime
+                          : INT64_MAX; /* none where an amount decides, and no limit was given */
     for (unsigned i = 0; i < c->n; i++) {
         c->workers[i].t_start = c->t_start;
         c->workers[i].t_window = c->t_window;
@@ -145,8 +147,8 @@ static void tick(const struct crew *c, int64_t now) {
     if (now < c->t_window)
         c->run->tick(c->run->arg, PHASE_RAMP, now - c->t_start, c->t_window - c->t_start, ios, bytes, lat, errors);
     else if (now < c->t_end)
-        c->run->tick(c->run->arg, PHASE_WINDOW, now - c->t_window, c->t_end == INT64_MAX ? 0 : c->t_end - c->t_window, ios, bytes,
-                     lat, errors);
+        c->run->tick(c->run->arg, PHASE_WINDOW, now - c->t_window, c->t_end == INT64_MAX ? 0 : c->t_end - c->t_window,
+                     ios, bytes, lat, errors);
     else
         c->run->tick(c->run->arg, PHASE_DRAIN, now - c->t_end, 0, ios, bytes, lat, errors);
 }
@@ -202,7 +204,8 @@ static int run_threads(struct crew *c, struct err *err) {
     return failed;
 }
 
-/* Virtual time: no two threads can share a clock that jumps, so workers run one after another, each from the same start. */
+/* Virtual time: no two threads can share a clock that jumps, so workers run one after another, each from the same
+ * start. */
 static int run_virtual(struct crew *c, struct err *err) {
     int64_t start = clock_now(c->run->clock), end = start;
     struct clock_virtual *clocks = calloc(c->n, sizeof *clocks);

@@ -11,34 +11,8 @@
 #include "base/text.h"
 #include "engine/prepare.h"
 #include "engine/run.h"
+#include "engine/session_state.h"
 #include "engine/settle.h"
-
-struct place {                  /* what the session remembers of a target */
-    int64_t idle_ns;            /* depth-1 read before the first run */
-    int64_t prepare_ns;         /* goes to the target's first record */
-    bool dirty;                 /* written since the last flush */
-    double *holes;              /* per pattern */
-};
-
-struct session {
-    struct plan *plan;
-    struct clock *clock;
-    const struct session_hooks *hooks;
-    volatile sig_atomic_t *interrupted;
-    struct place *place;        /* per target */
-    uint64_t from, to;          /* union of all working sets */
-    int64_t began, phase_began;
-    struct session_progress progress;
-    uint64_t last_ios, last_bytes, last_lat;
-    int64_t last_tick;
-    enum status status;
-    struct err first;           /* the first cause of a status that is not OK */
-};
-
-const char *session_phase_name(enum session_phase phase) {
-    static const char *const names[] = {"idle", "fill", "check", "flush", "settle", "cache", "ramp", "window", "drain"};
-    return names[phase];
-}
 
 static void note(struct session *s, enum status status, const struct err *err) {
     if (s->status == STATUS_OK) s->first = *err;
@@ -56,82 +30,30 @@ static void say(const struct session *s, const char *fmt, ...) {
     s->hooks->say(s->hooks->arg, line);
 }
 
-/* ---- progress ---- */
-
-static void show(struct session *s) {
-    struct session_progress *p = &s->progress;
-    int64_t now = clock_now(s->clock);
-    uint64_t total = plan_run_ns(s->plan);
-    if (!s->hooks->progress) return;
-    p->phase_elapsed_ns = now - s->phase_began;
-    if (p->run == 0) {
-        p->left_ns = (int64_t)total + (p->total_bytes && p->done_bytes < p->total_bytes && p->done_bytes
-                                           ? (int64_t)((double)p->phase_elapsed_ns / (double)p->done_bytes * (double)(p->total_bytes - p->done_bytes))
-                                           : 0);
-    } else {
-        int64_t run = p->runs ? (int64_t)(total / p->runs) : 0, rest = p->phase_ns > p->phase_elapsed_ns ? p->phase_ns - p->phase_elapsed_ns : 0;
-        p->left_ns = run * (int64_t)(p->runs - p->run) + (p->phase == PHASE_WINDOW ? rest : run);
-    }
-    s->hooks->progress(s->hooks->arg, p);
-}
-
-static void enter(struct session *s, enum session_phase phase, const struct target *t) {
-    s->progress.phase = phase;
-    s->progress.target = t ? t->label : NULL;
-    s->progress.phase_ns = 0;
-    s->progress.done_bytes = s->progress.total_bytes = 0;
-    s->progress.iops = s->progress.bytes_per_second = s->progress.lat_mean_ns = 0;
-    s->phase_began = clock_now(s->clock);
-    show(s);
-}
-
-static void on_bytes(void *arg, uint64_t done, uint64_t total) {
-    struct session *s = arg;
-    int64_t now = clock_now(s->clock);
-    s->progress.done_bytes = done;
-    s->progress.total_bytes = total;
-    if (now - s->last_tick < 250 * NS_PER_MS) return;
-    s->last_tick = now;
-    if (now > s->phase_began) s->progress.bytes_per_second = (double)done / (double)(now - s->phase_began) * NS_PER_SEC;
-    show(s);
-}
-
-static void on_tick(void *arg, enum session_phase phase, int64_t elapsed, int64_t phase_ns, uint64_t ios, uint64_t bytes, uint64_t lat,
-                    uint64_t errors) {
-    struct session *s = arg;
-    struct session_progress *p = &s->progress;
-    int64_t now = clock_now(s->clock);
-    double seconds = (double)(now - s->last_tick) / NS_PER_SEC;
-    if (phase != p->phase) {
-        p->phase = phase;
-        s->phase_began = now - elapsed;
-    }
-    p->phase_ns = phase_ns;
-    p->errors = errors;
-    if (seconds >= 0.9 || ios < s->last_ios) {
-        uint64_t d = ios - s->last_ios;
-        p->iops = (double)d / seconds;
-        p->bytes_per_second = (double)(bytes - s->last_bytes) / seconds;
-        p->lat_mean_ns = d ? (double)(lat - s->last_lat) / (double)d : 0;
-        s->last_ios = ios;
-        s->last_bytes = bytes;
-        s->last_lat = lat;
-        s->last_tick = now;
-    }
-    show(s);
-}
-
 /* ---- preparation ---- */
 
+/* A reason stands beside the label, in tables and lists. */
+static const char *without_label(const struct target *t, const char *text) {
+    size_t n = strlen(t->label);
+    return !strncmp(text, t->label, n) && !strncmp(text + n, ": ", 2) ? text + n + 2 : text;
+}
+
 static void lose(struct session *s, struct target *t, const struct err *err) {
+    const char *reason = without_label(t, err->msg);
     t->lost = true;
-    text_safe(t->lost_reason, sizeof t->lost_reason, err->msg, strlen(err->msg));
+    text_safe(t->lost_reason, sizeof t->lost_reason, reason, strlen(reason));
     note(s, err->status == STATUS_IO ? STATUS_IO : STATUS_TARGET, err);
 }
 
 static struct prepare prepare_for(struct session *s, struct target *t, uint64_t from, uint64_t to) {
-    return (struct prepare){.target = t, .from = from, .to = to, .seed = s->plan->seed, .run_tag = (uint32_t)rng_mix(s->plan->seed),
-                            .interrupted = s->interrupted, .progress = on_bytes, .arg = s};
+    return (struct prepare){.target = t,
+                            .from = from,
+                            .to = to,
+                            .seed = s->plan->seed,
+                            .run_tag = (uint32_t)rng_mix(s->plan->seed),
+                            .interrupted = s->interrupted,
+                            .progress = session_on_bytes,
+                            .arg = s};
 }
 
 /* AUTO fills where the plan may write, because only there the user has agreed to it; elsewhere it looks. */
@@ -147,7 +69,8 @@ static enum pattern_prepare wanted(const struct session *s) {
 
 static bool same_object_before(const struct session *s, unsigned t) {
     for (unsigned i = 0; i < t; i++)
-        if (!s->plan->targets[i]->lost && facts_same_object(&s->plan->targets[i]->facts, &s->plan->targets[t]->facts)) return true;
+        if (!s->plan->targets[i]->lost && facts_same_object(&s->plan->targets[i]->facts, &s->plan->targets[t]->facts))
+            return true;
     return false;
 }
 
@@ -160,13 +83,16 @@ static void look_for_holes(struct session *s, unsigned i, unsigned sampled, unsi
         if (isnan(share) && sampled) share = (double)zeros / sampled;
         s->place[i].holes[k] = share;
     }
-    if (zeros) say(s, "%s: %u of %u sampled blocks hold only zeros: reads of them may cost the target nothing", t->label, zeros, sampled);
+    if (zeros)
+        say(s, "%s: %u of %u sampled blocks hold only zeros: reads of them may cost the target nothing", t->label,
+            zeros, sampled);
 }
 
-/* A read that fails while we wait is no reason to give the target up: the run itself will meet and count such errors. */
+/* A read that fails while we wait is no reason to give the target up: the run itself will meet and count such errors.
+ */
 static int bad_read(const struct session *s, const struct target *t, int result, const struct err *err) {
     if (result >= 0 || err->status != STATUS_IO) return result;
-    say(s, "%s: a read at depth 1 failed: %s", t->label, err->msg);
+    say(s, "%s: a read at depth 1 failed: %s", t->label, without_label(t, err->msg));
     return 0;
 }
 
@@ -181,10 +107,10 @@ static int prepare_target(struct session *s, unsigned i) {
     if (t->facts.kind == OBJECT_NULL) {
         /* keeps no data: nothing to write, nothing to find */
     } else if (want == PREPARE_FILL && !same_object_before(s, i)) {
-        enter(s, PHASE_FILL, t);
+        session_enter(s, PHASE_FILL, t);
         result = prepare_fill(&p, &err);
     } else if (want == PREPARE_CHECK) {
-        enter(s, PHASE_CHECK, t);
+        session_enter(s, PHASE_CHECK, t);
         result = prepare_check(&p, &sampled, &zeros, &err);
     }
     if (result == 0 && !t->lost) {
@@ -192,7 +118,10 @@ static int prepare_target(struct session *s, unsigned i) {
         result = bad_read(s, t, settle_idle(t, s->from, s->to, s->plan->seed, &s->place[i].idle_ns, &err), &err);
     }
     s->place[i].prepare_ns = clock_now(s->clock) - from;
-    if (result < 0) lose(s, t, &err);
+    if (result < 0) {
+        s->place[i].unprepared = err.status == STATUS_IO;
+        lose(s, t, &err);
+    }
     return result > 0;
 }
 
@@ -209,7 +138,7 @@ static int flush_dirty(struct session *s, struct record *r, struct err *err) {
         struct target *t = s->plan->targets[i];
         int64_t ns;
         if (!s->place[i].dirty || t->lost) continue;
-        enter(s, PHASE_FLUSH, t);
+        session_enter(s, PHASE_FLUSH, t);
         s->place[i].dirty = false;
         if (settle_flush(t, &ns, err) != 0) {
             lose(s, t, err); /* of the earlier run's target; the next one may still be well */
@@ -220,7 +149,8 @@ static int flush_dirty(struct session *s, struct record *r, struct err *err) {
     return 0;
 }
 
-static int apply_cache(struct session *s, struct target *t, const struct pattern *p, struct record *r, struct err *err) {
+static int apply_cache(struct session *s, struct target *t, const struct pattern *p, struct record *r,
+                       struct err *err) {
     struct prepare read = prepare_for(s, t, p->offset, p->offset + p->size);
     r->cache = p->cache;
     if (p->cache == CACHE_ASIS && s->plan->warm_instead_of_asis) r->cache = CACHE_WARM;
@@ -229,7 +159,7 @@ static int apply_cache(struct session *s, struct target *t, const struct pattern
         read.from = p->offset + p->size;
         read.to = read.from + p->evict;
     }
-    enter(s, PHASE_CACHE, t);
+    session_enter(s, PHASE_CACHE, t);
     return prepare_read(&read, err);
 }
 
@@ -239,8 +169,9 @@ static int approach(struct session *s, unsigned ti, const struct pattern *p, str
     if (flush_dirty(s, r, err) != 0) return -1;
     int result = apply_cache(s, t, p, r, err);
     if (result) return result;
-    enter(s, PHASE_SETTLE, t);
-    result = settle_wait(t, p->offset, p->offset + p->size, s->plan->seed + s->progress.run, s->place[ti].idle_ns, s->interrupted, &settled, err);
+    session_enter(s, PHASE_SETTLE, t);
+    result = settle_wait(t, p->offset, p->offset + p->size, s->plan->seed + s->progress.run, s->place[ti].idle_ns,
+                         s->interrupted, &settled, err);
     result = bad_read(s, t, result, err);
     r->settle_ns = settled.waited_ns;
     r->settle_read_ns = settled.read_ns;
@@ -249,11 +180,26 @@ static int approach(struct session *s, unsigned ti, const struct pattern *p, str
     return result;
 }
 
+static const char *first_error(const struct record *r, char *buf, size_t len) {
+    if (r->error[0]) return r->error;
+    if (r->errors.n == 0) return "I/Os failed";
+    const char *text = r->errors.kind[0].text;
+    snprintf(buf, len, "%s%s%s", r->errors.kind[0].name, text[0] ? ": " : "", text);
+    return buf;
+}
+
 static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round, struct record *r) {
     struct target *t = s->plan->targets[ti];
     const struct pattern *p = &s->plan->patterns.pattern[pi];
+    char why[400];
     struct err err = {0};
-    struct run run = {.pattern = p, .target = t, .round = round, .clock = s->clock, .interrupted = s->interrupted, .tick = on_tick, .arg = s};
+    struct run run = {.pattern = p,
+                      .target = t,
+                      .round = round,
+                      .clock = s->clock,
+                      .interrupted = s->interrupted,
+                      .tick = session_on_tick,
+                      .arg = s};
     run.seed = s->plan->seed;
     run.run_tag = (uint32_t)rng_mix(run.seed ^ ((uint64_t)round << 32) ^ ((uint64_t)pi << 16) ^ ti);
     int result = approach(s, ti, p, r, &err);
@@ -261,7 +207,7 @@ static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round,
         s->last_ios = s->last_bytes = s->last_lat = 0;
         s->last_tick = clock_now(s->clock);
         if (pattern_writes(p)) s->place[ti].dirty = true;
-        enter(s, PHASE_RAMP, t);
+        session_enter(s, PHASE_RAMP, t);
         s->progress.phase_ns = (int64_t)p->ramp_time;
         result = run_execute(&run, r, &err);
     } else if (result >= 0) {
@@ -269,7 +215,8 @@ static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round,
     }
     if (result < 0) {
         r->status = RUN_LOST;
-        text_safe(r->error, sizeof r->error, err.msg, strlen(err.msg));
+        const char *reason = without_label(t, err.msg);
+        text_safe(r->error, sizeof r->error, reason, strlen(reason));
     }
     if (r->status == RUN_LOST) {
         err.status = STATUS_TARGET;
@@ -277,7 +224,7 @@ static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round,
         lose(s, t, &err);
     } else if (r->status == RUN_ERRORS) {
         err.status = STATUS_IO;
-        snprintf(err.msg, sizeof err.msg, "%s, '%s': %s", t->label, p->name, r->error[0] ? r->error : r->errors.n ? r->errors.kind[0].text : "I/Os failed");
+        snprintf(err.msg, sizeof err.msg, "%s, '%s': %s", t->label, p->name, first_error(r, why, sizeof why));
         note(s, STATUS_IO, &err);
     }
 }
@@ -303,7 +250,7 @@ static int one_run(struct session *s, unsigned ti, unsigned pi, unsigned round, 
     r->cache = p->cache;
     r->depth_requested = p->iodepth * p->numjobs;
     if (t->lost) {
-        r->status = RUN_LOST;
+        r->status = s->place[ti].unprepared ? RUN_ERRORS : RUN_LOST;
         snprintf(r->error, sizeof r->error, "%s", t->lost_reason);
     } else {
         r->prepare_ns = s->place[ti].prepare_ns;
@@ -361,9 +308,10 @@ memory:
     return -1;
 }
 
-enum status session_run(struct plan *plan, struct clock *clock, const struct session_hooks *hooks, volatile sig_atomic_t *interrupted,
-                        struct err *err) {
-    struct session s = {.plan = plan, .clock = clock, .hooks = hooks, .interrupted = interrupted, .began = clock_now(clock)};
+enum status session_run(struct plan *plan, struct clock *clock, const struct session_hooks *hooks,
+                        volatile sig_atomic_t *interrupted, struct err *err) {
+    struct session s = {
+        .plan = plan, .clock = clock, .hooks = hooks, .interrupted = interrupted, .began = clock_now(clock)};
     s.phase_began = s.last_tick = s.began;
     if (begin(&s) == 0 && prepare_all(&s) == 0) rounds(&s);
     if (*interrupted) {

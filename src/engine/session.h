@@ -10,18 +10,28 @@
 #include "engine/plan.h"
 #include "result/record.h"
 
-enum session_phase { PHASE_IDLE, PHASE_FILL, PHASE_CHECK, PHASE_FLUSH, PHASE_SETTLE, PHASE_CACHE, PHASE_RAMP, PHASE_WINDOW, PHASE_DRAIN };
+enum session_phase {
+    PHASE_IDLE,
+    PHASE_FILL,
+    PHASE_CHECK,
+    PHASE_FLUSH,
+    PHASE_SETTLE,
+    PHASE_CACHE,
+    PHASE_RAMP,
+    PHASE_WINDOW,
+    PHASE_DRAIN
+};
 const char *session_phase_name(enum session_phase phase);
 
 struct session_progress {
     enum session_phase phase;
     const char *pattern, *target;
-    unsigned round, rounds, run, runs;   /* run: 1 .. runs */
-    int64_t phase_elapsed_ns, phase_ns;  /* phase_ns 0: unknown */
-    uint64_t done_bytes, total_bytes;    /* fill, check, cache */
+    unsigned round, rounds, run, runs;          /* run: 1 .. runs */
+    int64_t phase_elapsed_ns, phase_ns;         /* phase_ns 0: unknown */
+    uint64_t done_bytes, total_bytes;           /* fill, check, cache */
     double iops, bytes_per_second, lat_mean_ns; /* of the last second */
     uint64_t errors;
-    int64_t left_ns;                     /* of the whole plan, estimated */
+    int64_t left_ns; /* of the whole plan, estimated */
 };
 
 struct session_hooks {
@@ -30,13 +40,14 @@ struct session_hooks {
     void (*progress)(void *arg, const struct session_progress *p);
     /* A run is over. The record is handed over: the callee frees it. Nonzero stops the session (disk full, say). */
     int (*run_done)(void *arg, struct record *record);
-    /* Something the user should know now ("nfs: 3 of 256 sampled blocks are holes"). One line, safe to print. May be NULL. */
+    /* Something the user should know now ("nfs: 3 of 256 sampled blocks are holes"). One line, safe to print. May be
+     * NULL. */
     void (*say)(void *arg, const char *line);
 };
 
-/* Returns STATUS_OK, _IO (errors in some run), _TARGET (a target was lost or could not be attached), _INTERRUPTED. A lost
- * target's remaining runs are recorded as lost; the others go on. `interrupted` is set by a signal handler. `err` holds the
- * first cause when the status is not OK. */
+/* Returns STATUS_OK, _IO (errors in some run), _TARGET (a target was lost or could not be attached), _INTERRUPTED. A
+ * lost target's remaining runs are recorded as lost; the others go on. `interrupted` is set by a signal handler. `err`
+ * holds the first cause when the status is not OK. */
 enum status session_run(struct plan *plan, struct clock *clock, const struct session_hooks *hooks,
                         volatile sig_atomic_t *interrupted, struct err *err);
 

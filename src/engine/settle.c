@@ -6,10 +6,10 @@
 #include "base/rng.h"
 #include "target/blockio.h"
 
-#define READ_SIZE 4096u
+#define READ_SIZE    4096u
 #define SETTLE_LIMIT (30 * NS_PER_SEC)
 #define SETTLE_PAUSE (20 * NS_PER_MS)
-#define IDLE_READS 15
+#define IDLE_READS   15
 #define SETTLE_READS 5
 
 static int compare_ns(const void *a, const void *b) {
@@ -17,8 +17,8 @@ static int compare_ns(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static int median_read(struct blockio *io, const struct target *t, uint64_t from, uint64_t to, struct rng *rng, unsigned n, int64_t *ns,
-                       struct err *err) {
+static int median_read(struct blockio *io, const struct target *t, uint64_t from, uint64_t to, struct rng *rng,
+                       unsigned n, int64_t *ns, struct err *err) {
     uint32_t unit = t->facts.block > READ_SIZE ? t->facts.block : READ_SIZE;
     uint64_t places = (to - from) / unit;
     int64_t lat[IDLE_READS];
@@ -48,8 +48,8 @@ int settle_idle(const struct target *t, uint64_t from, uint64_t to, uint64_t see
     return result ? err_prefix(err, "%s: idle latency", t->label) : 0;
 }
 
-int settle_wait(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t idle_ns, volatile sig_atomic_t *interrupted,
-                struct settle *out, struct err *err) {
+int settle_wait(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t idle_ns,
+                volatile sig_atomic_t *interrupted, struct settle *out, struct err *err) {
     struct blockio *io;
     struct rng rng;
     int result = 0;
@@ -73,7 +73,8 @@ int settle_flush(const struct target *t, int64_t *ns, struct err *err) {
     struct blockio *io;
     *ns = 0;
     if (!t->facts.can_flush) return 0;
-    if (blockio_open(t->backend, t->handle, &t->facts, t->clock, 1, t->facts.block > 512 ? t->facts.block : 512, true, &io, err) != 0)
+    if (blockio_open(t->backend, t->handle, &t->facts, t->clock, 1, t->facts.block > 512 ? t->facts.block : 512, true,
+                     &io, err) != 0)
         return err_prefix(err, "%s", t->label);
     int result = blockio_flush(io, ns, err);
     blockio_close(io);

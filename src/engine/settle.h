@@ -18,8 +18,8 @@ struct settle {
 /* Median latency of 15 reads of 4 KiB at depth 1, at random offsets of [from, to). */
 int settle_idle(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t *ns, struct err *err);
 /* Waits until the median of 5 such reads is within twice `idle_ns`, at most 30 s; stops early when interrupted. */
-int settle_wait(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t idle_ns, volatile sig_atomic_t *interrupted,
-                struct settle *out, struct err *err);
+int settle_wait(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t idle_ns,
+                volatile sig_atomic_t *interrupted, struct settle *out, struct err *err);
 /* A flush on a context of its own; `ns` gets its latency. Targets without a flush: 0. */
 int settle_flush(const struct target *t, int64_t *ns, struct err *err);
 

@@ -7,10 +7,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "engine/account.h"
 #include "pattern/mark.h"
 
-/* So many failures without one success between them: the target refuses the load, and hammering on tells nothing more. */
-#define FAILURES_GIVE_UP 1000
+/* What is out when a run was stopped gets so long to come back. */
+#define STOPPED_DRAIN (3 * NS_PER_SEC)
 
 /* The longest wait in one reap: how late a stop request is seen. */
 #define REAP_LIMIT (100 * NS_PER_MS)
@@ -54,122 +55,19 @@ int worker_attach(struct worker *w, struct err *err) {
     }
     if (allocate(w, err) != 0) return -1;
     if (stream_init(&w->stream, p, w->base, w->size, w->seed, w->round, w->index, w->workers, err) != 0) return -1;
-    struct attach_how how = {.depth = w->depth_limit, .max_io = pattern_max_io(p), .buffers = w->buffers, .stride = w->stride,
-                             .clock = w->clock, .kinds = &w->kinds, .write = pattern_writes(p)};
+    struct attach_how how = {.depth = w->depth_limit,
+                             .max_io = pattern_max_io(p),
+                             .buffers = w->buffers,
+                             .stride = w->stride,
+                             .clock = w->clock,
+                             .kinds = &w->kinds,
+                             .write = pattern_writes(p)};
     if (w->backend->attach(w->handle, &how, &w->context, err) != 0) {
         w->context = NULL;
         return -1;
     }
     w->mark_counter = (uint64_t)w->index << 48;
     return 0;
-}
-
-/* ---- completions ---- */
-
-/* Where a completion falls: in the ramp, in the window, in the tail. */
-enum when { WHEN_BEFORE, WHEN_INSIDE, WHEN_AFTER };
-
-/* A run of unknown length outgrows its series: neighbours are added up and the interval doubles. */
-static void fold_points(struct worker *w) {
-    unsigned half = w->n_points / 2;
-    for (unsigned i = 0; i < half; i++) {
-        struct record_point sum = w->points[2 * i];
-        record_point_add(&sum, &w->points[2 * i + 1]);
-        w->points[i] = sum;
-    }
-    memset(w->points + half, 0, (w->n_points - half) * sizeof *w->points);
-    w->series_interval_ns *= 2;
-}
-
-static struct record_point *point_at(struct worker *w, int64_t t) {
-    while ((uint64_t)(t - w->t_window) / (uint64_t)w->series_interval_ns >= w->n_points) fold_points(w);
-    int64_t i = (t - w->t_window) / w->series_interval_ns;
-    w->point_from = w->t_window + i * w->series_interval_ns;
-    w->point_to = w->point_from + w->series_interval_ns;
-    return w->point = &w->points[i];
-}
-
-static inline struct record_point *point_now(struct worker *w, int64_t t) {
-    if (__builtin_expect(t >= w->point_from && t < w->point_to, 1)) return w->point;
-    return point_at(w, t);
-}
-
-static __attribute__((noinline)) void failed(struct worker *w, const struct completion *c, enum when when) {
-    const struct request *r = c->request;
-    unsigned kind = c->kind;
-    if (c->result >= 0) {
-        kind = kinds_note(&w->kinds, r->op == IO_READ ? "short read" : "short write", "fewer bytes were moved than asked for");
-        w->counts.short_ios += when == WHEN_INSIDE;
-    }
-    w->kinds.kind[kind].count++;
-    w->seen_errors++;
-    if (when == WHEN_INSIDE) {
-        w->counts.failed++;
-        w->counts.failed_ns += c->t_done - r->t_submit;
-        point_now(w, c->t_done)->errors++;
-    } else if (when == WHEN_AFTER) {
-        w->counts.tail.errors++;
-    }
-    if (++w->failures_in_row >= FAILURES_GIVE_UP) w->gave_up = true;
-}
-
-static inline void count_well(struct worker *w, const struct completion *c) {
-    const struct request *r = c->request;
-    int64_t clat = c->t_done - r->t_submit;
-    struct record_op *op = &w->counts.op[r->op];
-    op->ios++;
-    op->bytes += r->len;
-    hist_record(&op->clat, clat);
-    if (w->rate.iops && r->op != IO_FLUSH) hist_record(&op->lat, c->t_done - r->t_due);
-    if (r->op == IO_FLUSH) return;
-    struct record_point *p = point_now(w, c->t_done);
-    p->ios[r->op]++;
-    p->bytes[r->op] += r->len;
-    p->lat_sum += (uint64_t)clat;
-    if (clat > p->lat_max) p->lat_max = clat;
-}
-
-static void count_tail(struct worker *w, const struct completion *c) {
-    struct record_tail *tail = &w->counts.tail;
-    int64_t lat = c->t_done - (w->rate.iops ? c->request->t_due : c->request->t_submit);
-    tail->ios++;
-    if (lat > tail->longest_ns) tail->longest_ns = lat;
-    if (c->t_done - w->t_over > tail->drain_ns) tail->drain_ns = c->t_done - w->t_over;
-}
-
-static inline enum when when_of(const struct worker *w, const struct completion *c) {
-    if (c->t_done < w->t_window) return WHEN_BEFORE;
-    if (w->budget != UINT64_MAX) return c->request->in_window ? WHEN_INSIDE : WHEN_BEFORE;
-    return c->t_done < w->t_end ? WHEN_INSIDE : WHEN_AFTER;
-}
-
-static inline void complete(struct worker *w, const struct completion *c) {
-    struct request *r = c->request;
-    enum when when = when_of(w, c);
-    depth_change(&w->depth, c->t_done, -1);
-    w->free[w->n_free++] = r;
-    if (r->op != IO_FLUSH) w->since_pause++;
-    if (when == WHEN_INSIDE && w->budget != UINT64_MAX) w->t_over = c->t_done;
-    w->counts.ios_completed++;
-    if (when == WHEN_AFTER && !w->flushing_end) count_tail(w, c);
-    if (__builtin_expect(c->result < 0 || (r->op != IO_FLUSH && c->result != (int64_t)r->len), 0)) {
-        failed(w, c, when);
-        return;
-    }
-    w->failures_in_row = 0;
-    if (r->op == IO_WRITE) {
-        w->counts.writes++;
-        w->counts.writes_stable += c->stable;
-        w->writes_since_flush++;
-    } else if (r->op == IO_FLUSH) {
-        w->counts.flushes++;
-    }
-    if (when == WHEN_INSIDE) count_well(w, c);
-    if (r->op != IO_FLUSH) {
-        w->seen_ios++;
-        w->seen_bytes += r->len;
-        w->seen_lat += (uint64_t)(c->t_done - r->t_submit);
-    }
 }
 
 static void publish(struct worker *w) {
@@ -186,7 +84,7 @@ static bool reap(struct worker *w, int64_t timeout, int64_t *now) {
         w->lost = n;
         return false;
     }
-    for (int i = 0; i < n; i++) complete(w, &w->done[i]);
+    account(w, w->done, (unsigned)n);
     if (n > 0) {
         *now = w->done[n - 1].t_done;
         publish(w);
@@ -212,28 +110,32 @@ static inline void make_flush(struct worker *w) {
     w->batch[w->n_batch++] = r;
 }
 
-static inline void make_io(struct worker *w, int64_t due, bool in_window) {
+static inline void make_io(struct worker *w, struct request *r) {
     struct stream_io io;
-    struct request *r = w->free[--w->n_free];
     stream_next(&w->stream, &io);
     r->op = (uint8_t)io.op;
     r->len = io.len;
     r->offset = io.offset;
-    r->t_due = due;
-    r->in_window = in_window;
     if (io.op == IO_WRITE) mark_stamp(r->buf, io.offset, io.len, w->run_tag, &w->mark_counter);
     w->batch[w->n_batch++] = r;
 }
 
-/* With an amount to do, only I/Os of the window draw on it. */
-static inline bool draw(struct worker *w, bool in_window) {
-    return w->budget == UINT64_MAX || !in_window || w->budget > 0;
+/* The plain case: no due times, no amount to keep to. */
+static void fill_all(struct worker *w) {
+    for (unsigned n = w->n_free; n; n--) make_io(w, w->free[n - 1]);
+    w->n_free = 0;
 }
 
-static inline void pay(struct worker *w, bool in_window) {
-    if (w->budget == UINT64_MAX || !in_window) return;
-    uint32_t len = w->batch[w->n_batch - 1]->len;
-    w->budget = w->budget > len ? w->budget - len : 0;
+/* One I/O more, if the amount to do allows it; only I/Os of the window draw on the amount. */
+static bool fill_one(struct worker *w, int64_t due, bool in_window) {
+    bool pays = w->budget != UINT64_MAX && in_window;
+    if (w->n_free == 0 || (pays && w->budget == 0)) return false;
+    struct request *r = w->free[--w->n_free];
+    r->t_due = due;
+    r->in_window = in_window;
+    make_io(w, r);
+    if (pays) w->budget = w->budget > r->len ? w->budget - r->len : 0;
+    return true;
 }
 
 static void fill(struct worker *w, int64_t now) {
@@ -241,19 +143,15 @@ static void fill(struct worker *w, int64_t now) {
     if (w->pattern->fsync && w->writes_since_flush >= w->pattern->fsync && w->n_free) make_flush(w);
     if (now < w->pause_until) return;
     if (!w->rate.iops) {
-        while (w->n_free && draw(w, in_window)) {
-            make_io(w, 0, in_window);
-            pay(w, in_window);
-        }
+        if (w->budget == UINT64_MAX)
+            fill_all(w);
+        else
+            while (fill_one(w, 0, in_window)) {}
         return;
     }
     uint64_t dropped = rate_drop(&w->rate, now);
     if (in_window) w->counts.rate_missed += dropped;
-    while (w->n_free && w->rate.due <= now && draw(w, in_window)) {
-        make_io(w, w->rate.due, in_window);
-        pay(w, in_window);
-        rate_next(&w->rate);
-    }
+    while (w->rate.due <= now && fill_one(w, w->rate.due, in_window)) rate_next(&w->rate);
 }
 
 /* False when the context is lost. What is not taken stays in the batch and is stamped when it is. */
@@ -301,6 +199,9 @@ static void drain(struct worker *w, int64_t now) {
     while (w->depth.outstanding && now < deadline) {
         int64_t left = deadline - now;
         if (!reap(w, left < REAP_LIMIT ? left : REAP_LIMIT, &now)) return;
+        /* Whoever asked for an early end does not want to wait for a server that hangs. */
+        if (deadline > now + STOPPED_DRAIN && atomic_load_explicit(&w->stop, memory_order_relaxed))
+            deadline = now + STOPPED_DRAIN;
     }
     w->counts.tail.abandoned = w->depth.outstanding;
 }
@@ -353,13 +254,17 @@ void worker_loop(struct worker *w) {
         fill(w, now);
         if (w->n_batch && !submit(w, &now)) break;
         int64_t timeout = next_event(w, now) - now;
-        /* A part was taken: see what has come, and go on. Nothing was: wait, but nothing may be out that would wake us. */
+        /* A part was taken: see what has come, and go on. Nothing was: wait, but nothing may be out that would wake us.
+         */
         if (w->n_batch) timeout = !w->no_room ? 0 : timeout < NS_PER_MS ? timeout : NS_PER_MS;
         if (!reap(w, timeout > 0 ? timeout : 0, &now)) break;
     }
     if (w->lost) now = collect_lost(w);
-    if (w->budget == UINT64_MAX && now < w->t_end) w->depth.to = w->t_over = w->t_end = now; /* the window is what was measured */
+    if (w->budget == UINT64_MAX && now < w->t_end)
+        w->depth.to = w->t_over = w->t_end = now; /* the window is what was measured */
     if (!w->lost) drain(w, now);
+    /* A lost context first gives back all that was lent, and then says so: was a loss the reason of failures? */
+    if (!w->lost && w->seen_errors && !w->depth.outstanding) reap(w, 0, &now);
     depth_change(&w->depth, w->t_over, 0);
     if (!w->lost) end_flush(w);
     w->cpu = sched_getcpu();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One worker: one thread, one context, one stream. It owns all that its loop touches; the coordinator sees it only through
- * `live` and the gate. */
+/* One worker: one thread, one context, one stream. It owns all that its loop touches; the coordinator sees it only
+ * through `live` and the gate. */
 #ifndef ENGINE_WORKER_H
 #define ENGINE_WORKER_H
 
@@ -20,15 +20,15 @@ struct worker_live {
     _Atomic uint64_t ios, bytes, lat_sum, errors;
 };
 
-struct worker_counts {          /* what the window, the tail and the whole run add up to */
+struct worker_counts { /* what the window, the tail and the whole run add up to */
     struct record_op op[IO_OPS];
     uint64_t failed, short_ios;
     int64_t failed_ns;
     struct record_tail tail;
     uint64_t rate_missed;
     int64_t submit_ns;
-    uint64_t writes, writes_stable, flushes;    /* completed well, in any phase: for the durability class */
-    uint64_t ios_completed;                     /* in any phase, flushes included */
+    uint64_t writes, writes_stable, flushes; /* completed well, in any phase: for the durability class */
+    uint64_t ios_completed;                  /* in any phase, flushes included */
 };
 
 struct worker {
@@ -39,28 +39,29 @@ struct worker {
     const struct pattern *pattern;
     uint64_t base, size, seed;
     unsigned round, index, workers;
-    uint32_t run_tag;           /* in the marks of this run's data */
-    struct clock *clock;        /* virtual: the worker's own */
-    int64_t drain_limit;        /* ns after the end for the drain */
+    uint32_t run_tag;    /* in the marks of this run's data */
+    struct clock *clock; /* virtual: the worker's own */
+    int64_t drain_limit; /* ns after the end for the drain */
     int64_t series_interval_ns;
     unsigned n_points;
-    struct record_point *points;/* owned */
+    struct record_point *points; /* owned */
 
     /* set before worker_loop, equal for all workers of a run */
     int64_t t_start, t_window, t_end; /* t_end: INT64_MAX when the amount decides, not the time */
 
-    _Atomic bool stop;          /* the coordinator asks to end early */
+    _Atomic bool stop; /* the coordinator asks to end early */
     struct worker_live live;
 
     /* results */
     struct worker_counts counts;
     struct kinds kinds;
+    unsigned last_kind; /* of the last failure */
     struct depth depth;
     struct kv protocol;
-    int64_t t_over;             /* when this worker's window ended: t_end, or the last completion */
-    int lost;                   /* negative errno: the context was lost */
-    bool gave_up;               /* too many failures in a row */
-    int64_t end_flush_ns;       /* end_fsync; 0: none, or it failed */
+    int64_t t_over;       /* when this worker's window ended: t_end, or the last completion */
+    int lost;             /* negative errno: the context was lost */
+    bool gave_up;         /* too many failures in a row */
+    int64_t end_flush_ns; /* end_fsync; 0: none, or it failed */
     int cpu;
 
     /* the loop's own */
@@ -73,7 +74,7 @@ struct worker {
     char *buffers;
     size_t stride;
     uint64_t mark_counter;
-    uint64_t budget;            /* bytes still to issue in the window; UINT64_MAX: no limit */
+    uint64_t budget; /* bytes still to issue in the window; UINT64_MAX: no limit */
     uint64_t writes_since_flush, since_pause;
     unsigned flushes_due;
     int64_t pause_until;
@@ -88,7 +89,7 @@ struct worker {
 int worker_attach(struct worker *w, struct err *err);
 /* From t_start to the end of the drain. No malloc, no lock, no system call but the backend's. */
 void worker_loop(struct worker *w);
-void worker_detach(struct worker *w);   /* same thread; results stay */
+void worker_detach(struct worker *w); /* same thread; results stay */
 void worker_free(struct worker *w);
 
 #endif

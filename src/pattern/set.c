@@ -14,7 +14,7 @@
 #include "pattern/ini.h"
 
 #define SET_FILE_MAX (1u << 20) /* bytes of a pattern file */
-#define SET_NOTE 600
+#define SET_NOTE     600
 
 /* What one set_read keeps between the lines. */
 struct set_reader {
@@ -23,13 +23,13 @@ struct set_reader {
     const struct pattern_override *over;
     size_t n_over;
     const char *only;
-    struct pattern global;       /* what [global] says so far */
-    struct pattern section;      /* the open section; section.name NULL: none is open */
+    struct pattern global;  /* what [global] says so far */
+    struct pattern section; /* the open section; section.name NULL: none is open */
     bool in_global;
     unsigned section_line;
-    uint64_t own;                /* keys that the open section set itself, bits as in pattern.given */
-    char **names;                /* of all sections, owned */
-    size_t n_names, n_kept;      /* sections seen, patterns added */
+    uint64_t own;           /* keys that the open section set itself, bits as in pattern.given */
+    char **names;           /* of all sections, owned */
+    size_t n_names, n_kept; /* sections seen, patterns added */
 };
 
 /* ---- notes and positions ---- */
@@ -63,7 +63,7 @@ static int set_apply_overrides(struct set_reader *r, struct pattern *p, struct e
     for (size_t i = 0; i < r->n_over; i++) {
         const struct option_entry *e = option_find(pattern_options, r->over[i].key);
         if (pattern_set(p, r->over[i].key, r->over[i].value, note, sizeof(note), err) != 0)
-            return err_prefix(err, "--%s", r->over[i].key);
+            return err_set(err, err->status, "--%s", err->msg); /* which begins with the key */
         if (*note) set_note(r->set, "%s (--%s): %s", p->origin, r->over[i].key, note);
         if (e) r->own |= 1ull << (e - pattern_options);
     }
@@ -131,7 +131,8 @@ static int set_open_section(struct set_reader *r, const struct ini_item *item, s
     r->own = 0;
     if (r->in_global) return 0;
     if (strncmp(item->key, "global", 6) == 0)
-        set_note_at(r, item->line, "this section is a pattern; fio takes every name that begins with 'global' for "
+        set_note_at(r, item->line,
+                    "this section is a pattern; fio takes every name that begins with 'global' for "
                     "[global]");
     if (set_remember_name(r, item->key, err) != 0) return set_at(r, item->line, err);
     if (pattern_copy(&r->section, &r->global, err) != 0) return -1;
@@ -151,10 +152,12 @@ static int set_open_section(struct set_reader *r, const struct ini_item *item, s
 /* What fio's reader would do with a line and ours does not. */
 static int set_refuse_dialect(const struct ini_item *item, struct err *err) {
     if (strncmp(item->key, "include", 7) == 0 && (item->key[7] == ' ' || item->key[7] == '\t' || !item->key[7]))
-        return err_set(err, STATUS_USAGE, "include is not taken: a pattern file is complete, so that it says what "
+        return err_set(err, STATUS_USAGE,
+                       "include is not taken: a pattern file is complete, so that it says what "
                        "was run; copy the included lines here");
     if (strstr(item->key, "${") || (item->value && strstr(item->value, "${")))
-        return err_set(err, STATUS_USAGE, "${...} is not expanded: the result would depend on an environment that "
+        return err_set(err, STATUS_USAGE,
+                       "${...} is not expanded: the result would depend on an environment that "
                        "nobody sees later; write the value, or give it on the command line as --KEY VALUE");
     return 0;
 }
@@ -243,7 +246,7 @@ static bool set_ends(const char *word, const char *ending) {
 }
 
 struct set_names {
-    char **name;                 /* owned; NULL-terminated once any is there; without ".ini" */
+    char **name; /* owned; NULL-terminated once any is there; without ".ini" */
     size_t n;
 };
 
@@ -312,9 +315,11 @@ static int set_unknown(const char *const *dirs, const char *word, struct err *er
         at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
                                text_safe(name, sizeof(name), names.name[i], strlen(names.name[i])));
     }
-    err_set(err, STATUS_USAGE, "'%s' is no pattern file%s%s%s; those that ship are: %s (a file of your own needs a "
-            "'/' or an ending .ini)", text_safe(safe, sizeof(safe), word, strlen(word)), near ? "; did you mean " : "",
-            near ? near : "", near ? "?" : "", names.n ? list : "none found");
+    err_set(err, STATUS_USAGE,
+            "'%s' is no pattern file%s%s%shose that ship are: %s (a file of your own needs a "
+            "'/' or an ending .ini)",
+            text_safe(safe, sizeof(safe), word, strlen(word)), near ? "; did you mean " : "", near ? near : "",
+            near ? "? T" : "; t", names.n ? list : "none found");
     set_names_free(&names);
     return -1;
 }
@@ -323,12 +328,16 @@ static int set_refuse_format(const char *word, struct err *err) {
     char safe[200];
     text_safe(safe, sizeof(safe), word, strlen(word));
     if (set_ends(word, ".icf"))
-        return err_set(err, STATUS_USAGE, "%s: an Iometer configuration is not a pattern file; each line of an access "
-                       "specification becomes a row= (samedisk-patterns(5))", safe);
+        return err_set(err, STATUS_USAGE,
+                       "%s: an Iometer configuration is not a pattern file; each line of an access "
+                       "specification becomes a row= (samedisk-patterns(5))",
+                       safe);
     if (set_ends(word, ".fio") || set_ends(word, ".job"))
-        return err_set(err, STATUS_USAGE, "%s: a fio job file is not a pattern file: fio runs its sections at the "
+        return err_set(err, STATUS_USAGE,
+                       "%s: a fio job file is not a pattern file: fio runs its sections at the "
                        "same time, and names what is measured; copy the keys of the load into a file that ends in .ini "
-                       "(samedisk-patterns(5))", safe);
+                       "(samedisk-patterns(5))",
+                       safe);
     return 0;
 }
 
@@ -366,8 +375,8 @@ static char *set_description(const char *path) {
 }
 
 int set_list(const char *const *dirs,
-             void (*emit)(void *arg, const char *name, const char *path, const char *description),
-             void *arg, struct err *err) {
+             void (*emit)(void *arg, const char *name, const char *path, const char *description), void *arg,
+             struct err *err) {
     struct set_names names = {0};
     int rc = set_find_names(dirs, &names);
     if (rc != 0)

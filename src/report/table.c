@@ -124,8 +124,16 @@ static void add_header(struct table *t) {
     char label[80];
     snprintf(against, sizeof against, "against %s",
              safe(label, sizeof label, view_text(t->document, "plan/reference")));
-    const char *cells[COLUMNS] = {"",      "",       "avg resp ms", "IOPS",      t->several_rounds ? "min..max" : "",
-                                  "MiB/s", "p99 ms", "max ms",      "CPU us/IO", t->several_targets ? against : ""};
+    const char *cells[COLUMNS] = {
+        [C_RESPONSE] = "avg resp ms",
+        [C_IOPS] = "IOPS",
+        [C_SPREAD] = t->several_rounds ? "min..max" : "",
+        [C_RATE] = "MiB/s",
+        [C_P99] = "p99 ms",
+        [C_MAX] = "max ms",
+        [C_CPU] = "CPU us/IO",
+        [C_RATIO] = t->several_targets ? against : "",
+    };
     grid_row(t->grid, cells);
 }
 
@@ -151,16 +159,16 @@ static void add_row(struct table *t, const json_t *row, bool first) {
         snprintf(spread, sizeof spread, "%s..%s", figure(low, sizeof low, view_number(row, "iops/min"), 4),
                  figure(high, sizeof high, view_number(row, "iops/max"), 4));
     const char *cells[COLUMNS] = {
-        first ? safe(name, sizeof name, view_text(row, "pattern")) : "",
-        safe(label, sizeof label, view_text(row, "target")),
-        figure_ms(resp, sizeof resp, view_number(row, "lat_mean_ns/median"), 4),
-        iops,
-        spread,
-        figure_mib(rate, sizeof rate, view_number(row, "bytes_per_second/median"), 4),
-        figure_ms(p99, sizeof p99, view_number(row, "p99_ns/median"), 3),
-        figure_ms(max, sizeof max, view_number(row, "max_ns"), 3),
-        figure_us(cpu, sizeof cpu, view_number(row, "cpu_ns_per_io/median"), 3),
-        against(row, ratio, sizeof ratio),
+        [C_PATTERN] = first ? safe(name, sizeof name, view_text(row, "pattern")) : "",
+        [C_TARGET] = safe(label, sizeof label, view_text(row, "target")),
+        [C_RESPONSE] = figure_ms(resp, sizeof resp, view_number(row, "lat_mean_ns/median"), 4),
+        [C_IOPS] = iops,
+        [C_SPREAD] = spread,
+        [C_RATE] = figure_mib(rate, sizeof rate, view_number(row, "bytes_per_second/median"), 4),
+        [C_P99] = figure_ms(p99, sizeof p99, view_number(row, "p99_ns/median"), 3),
+        [C_MAX] = figure_ms(max, sizeof max, view_number(row, "max_ns"), 3),
+        [C_CPU] = figure_us(cpu, sizeof cpu, view_number(row, "cpu_ns_per_io/median"), 3),
+        [C_RATIO] = against(row, ratio, sizeof ratio),
     };
     grid_row(t->grid, cells);
 }

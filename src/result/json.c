@@ -54,7 +54,8 @@ int json_of_put(json_t *object, const char *key, json_t *value) {
 
 static json_t *kv_value(const struct kv_item *item) {
     switch (item->type) {
-    case KV_UINT: return json_of_uint(item->u);
+    case KV_UINT:
+    case KV_GAUGE: return json_of_uint(item->u);
     case KV_REAL: return json_of_double(item->real);
     case KV_BOOL: return json_boolean(item->u != 0);
     case KV_TEXT: break;
@@ -197,17 +198,19 @@ static json_t *cpu(const struct record *r) {
     return fields_end(&f);
 }
 
-/* Little's law: what the latencies say the depth was, against the depth that was integrated without them. An I/O that
- * was out before the window began counts whole in one and in part in the other: hence the allowance. */
+/* Little's law: what the latencies say the depth was, against the depth that was integrated without them. I/Os that
+ * were out at an edge of the window, up to all of the depth at each, count whole in one and in part in the other: hence
+ * the allowance. Those of the end are in no latency: one that hangs there is the longest all the same. */
 static json_t *littles_law(const struct record *r) {
     struct fields f = fields_new();
-    bool known = r->window_ns > 0;
-    int64_t longest = 0;
+    bool known = r->window_ns > 0 && r->depth_achieved > 0;
+    int64_t longest = r->tail.longest_ns;
     for (int op = 0; op < IO_OPS; op++)
         if (r->op[op].clat.n && r->op[op].clat.max > longest) longest = r->op[op].clat.max;
-    fields_real(&f, "depth", known ? r->depth_little : NAN);
-    fields_real(&f, "deviation", known && r->depth_achieved > 0 ? r->depth_little / r->depth_achieved - 1 : NAN);
-    fields_real(&f, "allowed", known ? 0.03 + (double)longest / (double)r->window_ns : NAN);
+    double edge = known ? (double)longest / (double)r->window_ns * (double)r->depth_requested / r->depth_achieved : NAN;
+    fields_real(&f, "depth", r->window_ns > 0 ? r->depth_little : NAN);
+    fields_real(&f, "deviation", known ? r->depth_little / r->depth_achieved - 1 : NAN);
+    fields_real(&f, "allowed", 0.03 + edge);
     return fields_end(&f);
 }
 

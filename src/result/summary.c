@@ -165,7 +165,7 @@ static void why_not(const struct row *row, const struct row *ref, char *buf, siz
     else if (!ref)
         snprintf(buf, len, "the reference was not run");
     else if (refs)
-        snprintf(buf, len, "%s of the reference", refs);
+        snprintf(buf, len, "reference: %s", refs);
     else if ((row->durability || ref->durability) &&
              strcmp(row->durability ? row->durability : "", ref->durability ? ref->durability : "") != 0)
         snprintf(buf, len, "durability");

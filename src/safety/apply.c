@@ -26,7 +26,8 @@ static int open_twin(struct target *t, unsigned m, const struct member *twin, st
 
     if (target_member_reopen(t, m, OPEN_READ, 0, err) != 0) return -1;
     if (!t->member[m].facts.exists || !facts_same_object(&t->member[m].facts, &twin->facts))
-        return err_set(err, STATUS_TARGET, "%s: %s was created under another label, and is not the file that is found now", t->label,
+        return err_set(err, STATUS_TARGET,
+                       "%s: %s was created under another label, and is not the file that is found now", t->label,
                        show_url(&t->member[m], url, sizeof(url)));
     return target_member_reopen(t, m, OPEN_WRITE, 0, err);
 }
@@ -43,7 +44,8 @@ static int apply_one(const struct safety_wish *wish, const struct safety_decisio
         return err_set(err, STATUS_USAGE, "%s: %s was refused", t->label, show_url(m, url, sizeof(url)));
     case SAFETY_CREATE: {
         const struct member *twin = created_before(wish, m);
-        rc = twin ? open_twin(t, d->member, twin, err) : target_member_reopen(t, d->member, OPEN_CREATE, d->create_size, err);
+        rc = twin ? open_twin(t, d->member, twin, err)
+                  : target_member_reopen(t, d->member, OPEN_CREATE, d->create_size, err);
         break;
     }
     case SAFETY_OWN_DATA:
@@ -91,7 +93,8 @@ static bool remove_member(struct target *t, struct member *m, char *line, size_t
 
     show_url(m, url, sizeof(url));
     if (!m->handle || !m->backend->remove) {
-        snprintf(line, len, "%s: not removed: %s: %s", t->label, url, m->handle ? "it cannot be" : "it is not open any more");
+        snprintf(line, len, "%s: not removed: %s: %s", t->label, url,
+                 m->handle ? "it cannot be" : "it is not open any more");
         return false;
     }
     if (m->backend->remove(m->handle, &why) != 0) {

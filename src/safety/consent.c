@@ -11,7 +11,7 @@
 #include "target/target.h"
 
 #define UNKNOWN_DATA "unknown-data"
-#define WORD_SIZE 256
+#define WORD_SIZE    256
 
 /* ---- words ---- */
 
@@ -91,17 +91,21 @@ static void complain(struct consent_party *p, const char *word) {
     if (*word == '\0') {
         snprintf(p->complaint, p->complaint_len, "--destroy %s=... holds an empty word", p->label);
     } else if (looks_like_identity(word)) {
-        show(identity, sizeof(identity), p->facts->identity[0][0] ? p->facts->identity[0] : "an object without an identity");
-        snprintf(p->complaint, p->complaint_len, "--destroy %s=%s means another object: %s is %s", p->label, safe, p->label,
-                 identity);
+        show(identity, sizeof(identity),
+             p->facts->identity[0][0] ? p->facts->identity[0] : "an object without an identity");
+        snprintf(p->complaint, p->complaint_len, "--destroy %s=%s means another object: %s is %s", p->label, safe,
+                 p->label, identity);
     } else {
         if (p->content) content_describe(p->content, found, sizeof(found));
-        snprintf(p->complaint, p->complaint_len, "--destroy %s=%s names what is not there%s: found was %s", p->label, safe,
-                 blkid_known_fstype(word) || blkid_known_pttype(word) ? "" : " (and no file system, table or identity)", found);
+        snprintf(p->complaint, p->complaint_len, "--destroy %s=%s names what is not there%s: found was %s", p->label,
+                 safe,
+                 blkid_known_fstype(word) || blkid_known_pttype(word) ? "" : " (and no file system, table or identity)",
+                 found);
     }
 }
 
-static int unknown_label(const struct safety_destroy *d, const struct consent_party *parties, size_t n, struct err *err) {
+static int unknown_label(const struct safety_destroy *d, const struct consent_party *parties, size_t n,
+                         struct err *err) {
     char labels[400] = "", safe[80];
 
     for (size_t i = 0; i < n; i++) {
@@ -110,8 +114,8 @@ static int unknown_label(const struct safety_destroy *d, const struct consent_pa
         if (have + strlen(parties[i].label) + 3 > sizeof(labels)) break;
         snprintf(labels + have, sizeof(labels) - have, "%s%s", have ? ", " : "", parties[i].label);
     }
-    return err_set(err, STATUS_USAGE, "--destroy %s: no target has this label; there are: %s", show(safe, sizeof(safe), d->label),
-                   labels);
+    return err_set(err, STATUS_USAGE, "--destroy %s: no target has this label; there are: %s",
+                   show(safe, sizeof(safe), d->label), labels);
 }
 
 int consent_check_words(const struct safety_destroy *destroy, size_t n, struct consent_party *parties, size_t n_parties,
@@ -139,10 +143,10 @@ int consent_check_words(const struct safety_destroy *destroy, size_t n, struct c
 
 /* All that was typed for one object. */
 struct given {
-    bool any;             /* the label was named in some way */
-    bool plain;           /* ... without an identity, so for every member */
-    bool identity;        /* an identity of this very object */
-    bool other_identity;  /* one of another object, so of another member */
+    bool any;            /* the label was named in some way */
+    bool plain;          /* ... without an identity, so for every member */
+    bool identity;       /* an identity of this very object */
+    bool other_identity; /* one of another object, so of another member */
     bool unknown_data;
     bool signature[CONTENT_SIGNATURES];
 };
@@ -162,7 +166,8 @@ static void take_word(struct given *g, const struct consent_party *p, const char
     if (!named && looks_like_identity(word)) g->other_identity = true;
 }
 
-static void take(struct given *g, const struct consent_party *p, const struct safety_destroy *d, char *by, size_t by_len) {
+static void take(struct given *g, const struct consent_party *p, const struct safety_destroy *d, char *by,
+                 size_t by_len) {
     char word[WORD_SIZE], safe[200];
     size_t n = strlen(by);
 
@@ -191,16 +196,17 @@ static bool covers_signatures(const struct given *g, const struct content *c, ch
 
     for (unsigned i = 0; i < c->n; i++) {
         if (g->signature[i] || is_repeated(c, i)) continue;
-        n += (size_t)snprintf(missing + n, n < missing_len ? missing_len - n : 0, "%s%s", n ? ", " : "", c->signature[i].name);
+        n += (size_t)snprintf(missing + n, n < missing_len ? missing_len - n : 0, "%s%s", n ? ", " : "",
+                              c->signature[i].name);
         if (n >= missing_len) break;
     }
     return n == 0;
 }
 
-bool consent_covers(const struct safety_destroy *destroy, size_t n, const struct consent_party *parties, size_t n_parties,
-                    size_t i, char *by, size_t by_len, char *missing, size_t missing_len) {
+bool consent_covers(const struct safety_destroy *destroy, size_t n, const struct consent_party *parties,
+                    size_t n_parties, size_t i, char *by, size_t by_len, char *missing, size_t missing_len) {
     const struct consent_party *p = &parties[i];
-    struct given g = { .any = false };
+    struct given g = {.any = false};
 
     by[0] = missing[0] = '\0';
     for (size_t d = 0; d < n; d++)
@@ -229,8 +235,10 @@ bool consent_covers(const struct safety_destroy *destroy, size_t n, const struct
 
 static void add_option(char *buf, size_t len, const char *label, const char *what) {
     size_t n = strlen(buf);
-    const char *quote = strspn(what, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/=,+@%-") == strlen(what)
-                            ? "" : strchr(what, '\'') ? "\"" : "'";
+    const char *quote =
+        strspn(what, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/=,+@%-") == strlen(what) ? ""
+        : strchr(what, '\'')                                                                                     ? "\""
+                                                                                                                 : "'";
 
     snprintf(buf + n, len - n, "%s--destroy %s%s%s%s%s", n ? " " : "", quote, label, *what ? "=" : "", what, quote);
 }

@@ -15,9 +15,9 @@
 #include "pattern/mark.h"
 #include "safety/probe.h"
 
-#define SECTOR 512u
+#define SECTOR     512u
 #define READ_DEPTH 8
-#define READ_SIZE (256u << 10)
+#define READ_SIZE  (256u << 10)
 
 /* ---- blocks ---- */
 
@@ -36,8 +36,10 @@ static void count_block(struct content *c, const unsigned char *block, size_t le
     }
 }
 
-/* What of the len bytes at `offset` lies in [from, to), by blocks. Both ends of a block that is cut stay what they are. */
-static void count_bytes(struct content *c, const unsigned char *buf, uint64_t offset, size_t len, uint64_t from, uint64_t to) {
+/* What of the len bytes at `offset` lies in [from, to), by blocks. Both ends of a block that is cut stay what they are.
+ */
+static void count_bytes(struct content *c, const unsigned char *buf, uint64_t offset, size_t len, uint64_t from,
+                        uint64_t to) {
     uint64_t end = offset + len < to ? offset + len : to;
 
     for (uint64_t at = offset > from ? offset : from; at < end;) {
@@ -48,7 +50,8 @@ static void count_bytes(struct content *c, const unsigned char *buf, uint64_t of
     }
 }
 
-static int count_sample(struct probe_image *image, uint64_t at, uint64_t from, uint64_t to, struct content *c, struct err *err) {
+static int count_sample(struct probe_image *image, uint64_t at, uint64_t from, uint64_t to, struct content *c,
+                        struct err *err) {
     uint32_t unit = image->block > MARK_STEP ? image->block : MARK_STEP;
 
     at -= at % unit;
@@ -58,7 +61,8 @@ static int count_sample(struct probe_image *image, uint64_t at, uint64_t from, u
     return 0;
 }
 
-/* One block in each of 256 equal parts, at a place that is random but the same each time, and the first and the last. */
+/* One block in each of 256 equal parts, at a place that is random but the same each time, and the first and the last.
+ */
 static int count_samples(struct probe_image *image, uint64_t from, uint64_t to, struct content *c, struct err *err) {
     uint64_t first = from / MARK_STEP, blocks = (to - 1) / MARK_STEP - first + 1;
     unsigned samples = blocks < CONTENT_SAMPLES ? (unsigned)blocks : CONTENT_SAMPLES;
@@ -75,9 +79,11 @@ static int count_samples(struct probe_image *image, uint64_t from, uint64_t to, 
     return count_sample(image, to - 1, from, to, c, err);
 }
 
-/* The piece before the first multiple of 4096 may be ours and have no mark: it is foreign only if nothing else is ours. */
-static int count_first_piece(struct probe_image *image, uint64_t from, uint64_t to, struct content *c, struct err *err) {
-    struct content piece = { .n = 0 };
+/* The piece before the first multiple of 4096 may be ours and have no mark: it is foreign only if nothing else is ours.
+ */
+static int count_first_piece(struct probe_image *image, uint64_t from, uint64_t to, struct content *c,
+                             struct err *err) {
+    struct content piece = {.n = 0};
 
     if (count_sample(image, from, from, to, &piece, err) != 0) return -1;
     c->zeros += piece.zeros;
@@ -125,12 +131,13 @@ int content_examine(const struct backend *backend, struct handle *h, const struc
     if (!image->buf) {
         err_set(err, STATUS_TARGET, "no memory for %u bytes", CONTENT_HEAD);
     } else if (image->fd < 0 || facts->size > INT64_MAX || ftruncate(image->fd, (off_t)facts->size) != 0) {
-        err_set(err, STATUS_TARGET, "a sparse copy of %" PRIu64 " bytes in memory, to look for signatures: %s", facts->size,
-                facts->size > INT64_MAX ? strerror(EFBIG) : strerror(errno));
+        err_set(err, STATUS_TARGET, "a sparse copy of %" PRIu64 " bytes in memory, to look for signatures: %s",
+                facts->size, facts->size > INT64_MAX ? strerror(EFBIG) : strerror(errno));
     } else if (blockio_open(backend, h, facts, clock, READ_DEPTH, READ_SIZE, false, &image->io, err) == 0) {
         rc = examine(image, from, to, out, err);
     }
-    if (rc != 0 && err->status == STATUS_IO) err->status = STATUS_TARGET; /* nothing was measured yet: it just cannot be read */
+    if (rc != 0 && err->status == STATUS_IO)
+        err->status = STATUS_TARGET; /* nothing was measured yet: it just cannot be read */
     blockio_close(image->io);
     if (image->fd >= 0) close(image->fd);
     free(image->buf);
@@ -147,7 +154,7 @@ enum content_kind content_kind(const struct content *c) {
 }
 
 const char *content_size(char *buf, size_t len, uint64_t bytes) {
-    static const char *const names[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+    static const char *const names[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     unsigned unit = 0;
     uint64_t value = bytes;
 
@@ -179,7 +186,8 @@ static const char *describe_signatures(const struct content *c, char *buf, size_
     for (unsigned i = 0; i < c->n; i++) {
         const struct content_signature *s = &c->signature[i];
         if (s->partition)
-            snprintf(text, sizeof(text), "partition %u at %s: %s", s->partition, content_size(at, sizeof(at), s->start), s->text);
+            snprintf(text, sizeof(text), "partition %u at %s: %s", s->partition, content_size(at, sizeof(at), s->start),
+                     s->text);
         else
             snprintf(text, sizeof(text), "%s", s->text);
         if (!append(buf, len, text)) more = true;
@@ -194,7 +202,7 @@ static const char *describe_signatures(const struct content *c, char *buf, size_
 const char *content_describe(const struct content *c, char *buf, size_t len) {
     switch (content_kind(c)) {
     case CONTENT_KNOWN: return describe_signatures(c, buf, len);
-    case CONTENT_ZEROS: snprintf(buf, len, "all zeros"); break;
+    case CONTENT_ZEROS: snprintf(buf, len, "all zeros (%u blocks read)", c->zeros); break;
     case CONTENT_OWN: snprintf(buf, len, "samedisk data"); break;
     case CONTENT_UNKNOWN:
         snprintf(buf, len, "unknown data (%u of %u blocks read, the first at offset %" PRIu64 ")", c->foreign,
@@ -205,7 +213,7 @@ const char *content_describe(const struct content *c, char *buf, size_t len) {
 }
 
 bool content_is_named(const struct content_signature *s, const char *word) {
-    static const char *const other[][2] = { { "mbr", "dos" }, { "msdos", "dos" }, { "vmfs_volume_member", "VMFS" } };
+    static const char *const other[][2] = {{"mbr", "dos"}, {"msdos", "dos"}, {"vmfs_volume_member", "VMFS"}};
 
     if (strcasecmp(s->name, word) == 0) return true;
     for (unsigned i = 0; i < sizeof(other) / sizeof(other[0]); i++)

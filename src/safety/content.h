@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What lies on an object: known signatures (libblkid's, and VMFS), and what kind of blocks the range to be written holds. */
+/* What lies on an object: known signatures (libblkid's, and VMFS), and what kind of blocks the range to be written
+ * holds. */
 #ifndef SAFETY_CONTENT_H
 #define SAFETY_CONTENT_H
 
@@ -10,21 +11,21 @@
 #include "backends/backend.h"
 
 #define CONTENT_SIGNATURES 64
-#define CONTENT_HEAD (4u << 20) /* read at the start of the object and of every partition */
-#define CONTENT_TAIL (2u << 20) /* read at their ends: md 1.0, ZFS, the second GPT lie there */
-#define CONTENT_SAMPLES 256
+#define CONTENT_HEAD       (4u << 20) /* read at the start of the object and of every partition */
+#define CONTENT_TAIL       (2u << 20) /* read at their ends: md 1.0, ZFS, the second GPT lie there */
+#define CONTENT_SAMPLES    256
 
 struct content_signature {
-    char name[32];          /* the word that names it back: "ext4", "gpt", "LVM2_member", "VMFS" */
-    char text[160];         /* for people, fit to print: ext4 file system "data" */
-    uint64_t start;         /* where the object or partition that holds it begins */
-    unsigned partition;     /* its number; 0: the object itself */
+    char name[32];      /* the word that names it back: "ext4", "gpt", "LVM2_member", "VMFS" */
+    char text[160];     /* for people, fit to print: ext4 file system "data" */
+    uint64_t start;     /* where the object or partition that holds it begins */
+    unsigned partition; /* its number; 0: the object itself */
 };
 
 struct content {
     struct content_signature signature[CONTENT_SIGNATURES];
     unsigned n;
-    bool more;              /* there were more than fit, or more partitions than were looked into */
+    bool more; /* there were more than fit, or more partitions than were looked into */
     /* blocks of 4 KiB of the range: */
     unsigned ours, zeros, foreign;
     uint64_t first_foreign; /* offset; where foreign > 0 */
@@ -32,12 +33,13 @@ struct content {
 
 enum content_kind { CONTENT_ZEROS, CONTENT_OWN, CONTENT_UNKNOWN, CONTENT_KNOWN };
 
-/* Reads the object through its backend and fills `out`. [from, to) is the range that will be written. Error: STATUS_TARGET. */
+/* Reads the object through its backend and fills `out`. [from, to) is the range that will be written. Error:
+ * STATUS_TARGET. */
 int content_examine(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
                     uint64_t from, uint64_t to, struct content *out, struct err *err);
 /* A signature anywhere outweighs everything; then foreign blocks; then ours. */
 enum content_kind content_kind(const struct content *c);
-/* "all zeros", "samedisk data", "GPT partition table with 2 partitions; partition 1 at 1 MiB: ..."; returns buf. */
+/* "all zeros (514 blocks read)", "samedisk data", "GPT partition table with 2 partitions; partition 1 at 1 MiB: ..."; returns buf. */
 const char *content_describe(const struct content *c, char *buf, size_t len);
 /* Does the user's word mean this signature? Any case; "mbr" is dos, "vmfs_volume_member" is VMFS. */
 bool content_is_named(const struct content_signature *s, const char *word);

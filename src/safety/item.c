@@ -65,7 +65,7 @@ static bool resolve(const char *path, bool exists, char *real) {
 }
 
 static void check_path(struct item *it) {
-    static const char *const forbidden[] = { "/dev", "/proc", "/sys" };
+    static const char *const forbidden[] = {"/dev", "/proc", "/sys"};
     const struct facts *f = &it->member->facts;
     char real[PATH_MAX], where[300], *path = space_local_path(it->member->url);
 
@@ -79,8 +79,8 @@ static void check_path(struct item *it) {
                 item_refuse(it, "", "%s lies under %s, where no file is written or created", where, forbidden[i]);
     }
     if (!f->exists && f->root_fs && strncmp(it->member->url, "file:", 5) != 0)
-        item_refuse(it, "if it is meant, spell it out: file:/PATH", "%s does not exist and would be created on the root file system",
-                    where);
+        item_refuse(it, "if it is meant, spell it out: file:/PATH",
+                    "%s does not exist and would be created on the root file system", where);
     free(path);
 }
 
@@ -93,8 +93,10 @@ static void check_size(struct item *it) {
     if (f->size >= it->needed) return;
     content_size(have, sizeof(have), f->size);
     content_size(need, sizeof(need), it->needed);
-    item_refuse(it, "a smaller size= (or offset=), or a larger object; nothing is grown", "%s has %s (%" PRIu64 " bytes), and the plan "
-                "needs %s (%" PRIu64 " bytes)", item_where(it, where, sizeof(where)), have, f->size, need, it->needed);
+    item_refuse(it, "a smaller size= (or offset=), or a larger object; nothing is grown",
+                "%s has %s (%" PRIu64 " bytes), and the plan "
+                "needs %s (%" PRIu64 " bytes)",
+                item_where(it, where, sizeof(where)), have, f->size, need, it->needed);
 }
 
 static void check_users(struct item *it, const struct localdisk *disks, const char *disks_error) {
@@ -110,18 +112,29 @@ static void check_users(struct item *it, const struct localdisk *disks, const ch
         item_refuse(it, "", "%s is in use on this machine: %s", item_where(it, where, sizeof(where)), why);
 }
 
+/* A server does not say whether the export is read-only or this user has no right. */
+static void refuse_read_only(struct item *it, const char *where) {
+    const struct facts *f = &it->member->facts;
+    char who[160] = "";
+
+    if (kv_find(&f->negotiated, "uid"))
+        snprintf(who, sizeof(who), " for uid %" PRIu64 " gid %" PRIu64 " (is the export rw? root_squash? see uid= and gid=)",
+                 kv_get_uint(&f->negotiated, "uid", 0), kv_get_uint(&f->negotiated, "gid", 0));
+    item_refuse(it, "", "%s cannot be written: it is read-only%s", where, who);
+}
+
 void item_check(struct item *it, const struct localdisk *disks, const char *disks_error) {
     const struct facts *f = &it->member->facts;
     char where[300], safe[300];
 
     item_where(it, where, sizeof(where));
     if (!f->exists && !it->wish->writes)
-        item_refuse(it, "", "%s does not exist, and nothing in the plan writes, so nothing would create it", where);
+        item_refuse(it, "", "%s does not exist, and nothing in the plan writes: --prepare fill creates and fills it first", where);
     if (it->wish->writes && f->in_use[0])
         item_refuse(it, "", "%s is in use: %s", where, text_safe(safe, sizeof(safe), f->in_use, strlen(f->in_use)));
     if (f->exists) check_size(it);
     if (!it->wish->writes) return;
-    if (f->read_only) item_refuse(it, "", "%s cannot be written: it is read-only", where);
+    if (f->read_only) refuse_read_only(it, where);
     if (f->kind == OBJECT_FILE || !f->exists) check_path(it);
     if (f->exists) check_users(it, disks, disks_error);
 }
@@ -147,9 +160,10 @@ void item_check_pair(struct item *later, const struct item *earlier) {
     if (!later->wish->writes || !a->exists) return;
     if (is_block_view(a) != is_block_view(b))
         item_refuse(later, "leave one of them out, or let the plan only read",
-                    "%s is the same object as %s of target %s; a file and a block view of one object never both write", where,
-                    other, earlier->target->label);
+                    "%s is the same object as %s of target %s; a file and a block view of one object never both write",
+                    where, other, earlier->target->label);
     if (a->rdev && a->rdev == b->rdev)
         item_refuse(later, "leave one of them out, or let the plan only read",
-                    "%s is the device of target %s, which opens it exclusively to write", where, earlier->target->label);
+                    "%s is the device of target %s, which opens it exclusively to write", where,
+                    earlier->target->label);
 }

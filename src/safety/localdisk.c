@@ -29,12 +29,15 @@ static bool same_lun(const struct localdisk_disk *a, const struct localdisk_disk
 
 static bool used_with_parts(const struct ask *ask, const struct localdisk_disk *d, bool strict, unsigned depth);
 
-/* Holds `holder` the disk `d` for somebody? A multipath map of the same LUN does not: what counts is who uses the map. That
- * only goes for other roads to the target (strict is false); the device that would be written itself must be free. */
-static bool held(const struct ask *ask, const struct localdisk_disk *d, const char *holder, bool strict, unsigned depth) {
+/* Holds `holder` the disk `d` for somebody? A multipath map of the same LUN does not: what counts is who uses the map.
+ * That only goes for other roads to the target (strict is false); the device that would be written itself must be free.
+ */
+static bool held(const struct ask *ask, const struct localdisk_disk *d, const char *holder, bool strict,
+                 unsigned depth) {
     const struct localdisk_disk *h = localdisk_by_name(ask->l, holder);
 
-    if (strict || !h || !h->multipath || !same_lun(h, d) || depth >= DEPTH_MAX) return say_used(ask, d, "held by /dev/", holder);
+    if (strict || !h || !h->multipath || !same_lun(h, d) || depth >= DEPTH_MAX)
+        return say_used(ask, d, "held by /dev/", holder);
     if (ask->facts->rdev && h->dev == ask->facts->rdev) return false; /* the target, asked about on its own */
     return used_with_parts(ask, h, false, depth + 1);
 }
@@ -63,8 +66,8 @@ static bool twin_partition_used(const struct ask *ask, const struct localdisk_di
 
     for (size_t i = 0; i < l->n; i++) {
         const struct localdisk_disk *t = &l->disk[i];
-        if (t->parent >= 0 && t->parent != d->parent && t->partition == d->partition && same_lun(&l->disk[t->parent], whole) &&
-            used(ask, t, false, 0))
+        if (t->parent >= 0 && t->parent != d->parent && t->partition == d->partition &&
+            same_lun(&l->disk[t->parent], whole) && used(ask, t, false, 0))
             return true;
         if (t->parent < 0 && t != whole && same_lun(t, whole) && used(ask, t, false, 0)) return true;
     }
@@ -84,7 +87,8 @@ static void add_note(char *note, size_t note_len, const char *name) {
     snprintf(note + n, note_len - n, "%s/dev/%s", n ? ", " : "", name);
 }
 
-/* Another road to the object: by what the target says of itself, or by what the kernel says of the target's own device. */
+/* Another road to the object: by what the target says of itself, or by what the kernel says of the target's own device.
+ */
 static bool same_object(const struct localdisk_disk *d, const struct localdisk_disk *own, const struct facts *facts) {
     if (identity_common(d->identity, d->n_identities, facts->identity, FACTS_IDENTITIES)) return true;
     return own && own->parent < 0 && same_lun(d, own);
@@ -92,7 +96,7 @@ static bool same_object(const struct localdisk_disk *d, const struct localdisk_d
 
 bool localdisk_in_use(const struct localdisk *l, const struct facts *facts, char *why, size_t why_len, char *note,
                       size_t note_len) {
-    struct ask ask = { l, facts, why, why_len };
+    struct ask ask = {l, facts, why, why_len};
     const struct localdisk_disk *own = facts->rdev ? localdisk_by_dev(l, facts->rdev) : NULL;
 
     why[0] = note[0] = '\0';
@@ -102,12 +106,13 @@ bool localdisk_in_use(const struct localdisk *l, const struct facts *facts, char
         return true;
     }
     if (facts->kind == OBJECT_DEVICE && !own) {
-        snprintf(why, why_len, "sysfs does not list device %u:%u, so nobody can say whether it is in use", major(facts->rdev),
-                 minor(facts->rdev));
+        snprintf(why, why_len, "sysfs does not list device %u:%u, so nobody can say whether it is in use",
+                 major(facts->rdev), minor(facts->rdev));
         return true;
     }
     if (own && device_used(&ask, own)) return true;
-    if (own && own->parent >= 0) return false; /* other roads to it were asked about; the whole's siblings do not matter */
+    if (own && own->parent >= 0)
+        return false; /* other roads to it were asked about; the whole's siblings do not matter */
     for (size_t i = 0; i < l->n; i++) {
         const struct localdisk_disk *d = &l->disk[i];
         if (d == own || d->parent >= 0 || !same_object(d, own, facts)) continue;

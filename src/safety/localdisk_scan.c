@@ -82,7 +82,8 @@ void localdisk_vpd83(struct localdisk_disk *d, const unsigned char *page, size_t
     }
 }
 
-void localdisk_vpd80(struct localdisk_disk *d, const unsigned char *page, size_t len, const char *vendor, const char *model) {
+void localdisk_vpd80(struct localdisk_disk *d, const unsigned char *page, size_t len, const char *vendor,
+                     const char *model) {
     if (len < 4 || page[1] != 0x80) return;
     size_t n = (size_t)page[2] << 8 | page[3];
     if (n > len - 4) n = len - 4;
@@ -107,7 +108,7 @@ static void multipath_identity(struct localdisk_disk *d, const char *uuid) {
 static void disk_identities(struct localdisk_disk *d, const char *folder) {
     char path[PATH_MAX + 700], text[512], vendor[64], model[64];
     unsigned char page[4096];
-    static const char *const names[] = { "wwid", "device/wwid" };
+    static const char *const names[] = {"wwid", "device/wwid"};
 
     for (unsigned i = 0; i < 2; i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
@@ -172,7 +173,8 @@ static void disk_holders(struct localdisk_disk *d, const char *folder) {
 }
 
 /* False (nothing added) where there is no device number: hidden paths of NVMe multipath. */
-static bool scan_disk(struct localdisk *l, const char *folder, const char *name, int parent, bool *failed, struct err *err) {
+static bool scan_disk(struct localdisk *l, const char *folder, const char *name, int parent, bool *failed,
+                      struct err *err) {
     char path[PATH_MAX + 700], text[64];
     unsigned major, minor;
 
@@ -223,8 +225,10 @@ int localdisk_scan(const char *sysfs, const char *proc, struct localdisk **out, 
     snprintf(block, sizeof(block), "%s/block", sysfs);
     DIR *dir = opendir(block);
     if (!dir) {
-        rc = err_set(err, STATUS_USAGE, "%s: %s; without it nobody can say which block devices are in use, and nothing is "
-                     "written to LUNs or devices", block, strerror(errno));
+        rc = err_set(err, STATUS_USAGE,
+                     "%s: %s; without it nobody can say which block devices are in use, and nothing is "
+                     "written to LUNs or devices",
+                     block, strerror(errno));
         goto out;
     }
     while (rc == 0 && (e = readdir(dir)))

@@ -7,19 +7,19 @@
 #include "target/identity.h"
 
 #define LOCALDISK_IDENTITIES 12
-#define LOCALDISK_HOLDERS 8
+#define LOCALDISK_HOLDERS    8
 
 struct localdisk_disk {
-    char name[64];                 /* as in sysfs */
+    char name[64]; /* as in sysfs */
     dev_t dev;
-    int parent;                    /* index of the whole disk; -1: this is one */
-    unsigned partition;            /* its number; 0: a whole disk */
-    bool multipath;                /* a map of dm-multipath: another road to the same LUN, no user of it */
+    int parent;         /* index of the whole disk; -1: this is one */
+    unsigned partition; /* its number; 0: a whole disk */
+    bool multipath;     /* a map of dm-multipath: another road to the same LUN, no user of it */
     char identity[LOCALDISK_IDENTITIES][IDENTITY_SIZE]; /* whole disks only */
     unsigned n_identities;
     char holder[LOCALDISK_HOLDERS][64];
     unsigned n_holders;
-    char use[160];                 /* "mounted on /srv"; "": by nobody, but see holders */
+    char use[160]; /* "mounted on /srv"; "": by nobody, but see holders */
 };
 
 struct localdisk {
@@ -33,7 +33,8 @@ void localdisk_add_identity(struct localdisk_disk *d, const char *fmt, ...) __at
 /* The designators of a VPD 83 page; the serial number of a VPD 80 page, alone and behind vendor and model, which is how
  * backends name it. */
 void localdisk_vpd83(struct localdisk_disk *d, const unsigned char *page, size_t len);
-void localdisk_vpd80(struct localdisk_disk *d, const unsigned char *page, size_t len, const char *vendor, const char *model);
+void localdisk_vpd80(struct localdisk_disk *d, const unsigned char *page, size_t len, const char *vendor,
+                     const char *model);
 /* Mounts, swap, loop devices and btrfs, written into `use`. */
 int localdisk_uses(struct localdisk *l, const char *sysfs, const char *proc, struct err *err);
 struct localdisk_disk *localdisk_by_name(const struct localdisk *l, const char *name);

@@ -34,7 +34,8 @@ static void unescape(char *s) {
     *to = '\0';
 }
 
-/* The device of a path under /dev: by what it is, and by its name, since the path may belong to another mount namespace. */
+/* The device of a path under /dev: by what it is, and by its name, since the path may belong to another mount
+ * namespace. */
 static void claim_path(struct localdisk *l, const char *path, const char *what, const char *where) {
     struct stat st;
 
@@ -67,8 +68,10 @@ static int read_mounts(struct localdisk *l, const char *path, bool needed, struc
 
     if (!f && !needed) return 0;
     if (!f)
-        return err_set(err, STATUS_USAGE, "%s: %s; without it nobody can say what is mounted, and nothing is written to LUNs "
-                       "or devices", path, strerror(errno));
+        return err_set(err, STATUS_USAGE,
+                       "%s: %s; without it nobody can say what is mounted, and nothing is written to LUNs "
+                       "or devices",
+                       path, strerror(errno));
     while (getline(&line, &size, f) >= 0) mount_line(l, line);
     free(line);
     fclose(f);
@@ -83,7 +86,7 @@ static int swap_line(struct localdisk *l, char *line, struct err *err) {
     unescape(path);
     claim_path(l, path, "swap", "");
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return 0;
-    char (*more)[IDENTITY_SIZE] = realloc(l->swap_file, (l->n_swap_files + 1) * sizeof(*more));
+    char(*more)[IDENTITY_SIZE] = realloc(l->swap_file, (l->n_swap_files + 1) * sizeof(*more));
     if (!more) return err_set(err, STATUS_TARGET, "no memory");
     l->swap_file = more;
     snprintf(more[l->n_swap_files++], sizeof(*more), "file:%u:%u:%ju", major(st.st_dev), minor(st.st_dev),
@@ -146,7 +149,8 @@ int localdisk_uses(struct localdisk *l, const char *sysfs, const char *proc, str
 
     snprintf(path, sizeof(path), "%s/self/mountinfo", proc);
     if (read_mounts(l, path, true, err) != 0) return -1;
-    /* Mounts of other namespaces, as far as they can be seen: in a container, those of the host or of its first process. */
+    /* Mounts of other namespaces, as far as they can be seen: in a container, those of the host or of its first
+     * process. */
     snprintf(path, sizeof(path), "%s/1/mountinfo", proc);
     if (read_mounts(l, path, false, err) != 0) return -1;
     if (read_swaps(l, proc, err) != 0) return -1;

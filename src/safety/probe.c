@@ -11,16 +11,16 @@
 #include "base/text.h"
 #include "pattern/mark.h"
 
-#define CHUNK 4096u
+#define CHUNK       4096u
 #define VMFS_OFFSET (1u << 20)
-#define PROBES_MAX 1000 /* signatures that one probe may give */
+#define PROBES_MAX  1000 /* signatures that one probe may give */
 
 /* A disk that was made on another kind of device has its table where that one's sectors were. */
-static const unsigned sector_sizes[] = { 512, 4096 };
+static const unsigned sector_sizes[] = {512, 4096};
 
 static int blkid_failed(const struct probe_image *image, const char *what, struct err *err) {
-    return err_set(err, STATUS_TARGET, "libblkid: %s, on the first and last bytes of %" PRIu64 ": %s", what, image->size,
-                   errno ? strerror(errno) : "failed");
+    return err_set(err, STATUS_TARGET, "libblkid: %s, on the first and last bytes of %" PRIu64 ": %s", what,
+                   image->size, errno ? strerror(errno) : "failed");
 }
 
 int probe_copy(struct probe_image *image, uint64_t offset, size_t len, struct err *err) {
@@ -45,14 +45,22 @@ static const char *value_of(blkid_probe pr, const char *name) {
 }
 
 static void describe_superblock(blkid_probe pr, const char *type, char *text, size_t len) {
-    static const struct { const char *type, *words; } known[] = {
-        { "LVM2_member", "LVM physical volume" }, { "LVM1_member", "LVM physical volume" },
-        { "linux_raid_member", "member of a Linux RAID" }, { "zfs_member", "member of a ZFS pool" },
-        { "crypto_LUKS", "LUKS encrypted volume" }, { "swap", "swap space" }, { "swsuspend", "image of a suspended system" },
-        { "VMFS_volume_member", "VMFS datastore" }, { "VMFS", "VMFS datastore" }, { "drbd", "DRBD volume" },
-        { "oracleasm", "Oracle ASM disk" }, { "ceph_bluestore", "Ceph OSD" }, { "bcache", "bcache device" },
-        { "BitLocker", "BitLocker volume" }
-    };
+    static const struct {
+        const char *type, *words;
+    } known[] = {{"LVM2_member", "LVM physical volume"},
+                 {"LVM1_member", "LVM physical volume"},
+                 {"linux_raid_member", "member of a Linux RAID"},
+                 {"zfs_member", "member of a ZFS pool"},
+                 {"crypto_LUKS", "LUKS encrypted volume"},
+                 {"swap", "swap space"},
+                 {"swsuspend", "image of a suspended system"},
+                 {"VMFS_volume_member", "VMFS datastore"},
+                 {"VMFS", "VMFS datastore"},
+                 {"drbd", "DRBD volume"},
+                 {"oracleasm", "Oracle ASM disk"},
+                 {"ceph_bluestore", "Ceph OSD"},
+                 {"bcache", "bcache device"},
+                 {"BitLocker", "BitLocker volume"}};
     const char *label = value_of(pr, "LABEL"), *usage = value_of(pr, "USAGE"), *words = NULL;
     char safe[80], safe_type[32];
 
@@ -138,7 +146,7 @@ static blkid_probe open_probe(const struct probe_image *image, uint64_t start, u
     if (blkid_probe_set_device(pr, image->fd, (blkid_loff_t)start, (blkid_loff_t)len) != 0 ||
         blkid_probe_set_sectorsize(pr, sector) != 0 || blkid_probe_enable_superblocks(pr, 1) != 0 ||
         blkid_probe_set_superblocks_flags(pr, BLKID_SUBLKS_LABEL | BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE |
-                                          BLKID_SUBLKS_MAGIC | BLKID_SUBLKS_BADCSUM) != 0 ||
+                                                  BLKID_SUBLKS_MAGIC | BLKID_SUBLKS_BADCSUM) != 0 ||
         blkid_probe_enable_partitions(pr, 1) != 0 ||
         blkid_probe_set_partitions_flags(pr, BLKID_PARTS_FORCE_GPT | BLKID_PARTS_MAGIC) != 0) {
         blkid_free_probe(pr);
@@ -147,9 +155,10 @@ static blkid_probe open_probe(const struct probe_image *image, uint64_t start, u
     return pr;
 }
 
-/* Every signature, not the best one: blkid_do_probe goes on behind the last, where a safe probe would only say "ambivalent". */
-static int probe_range(const struct probe_image *image, uint64_t start, uint64_t len, unsigned partition, struct content *c,
-                       struct err *err) {
+/* Every signature, not the best one: blkid_do_probe goes on behind the last, where a safe probe would only say
+ * "ambivalent". */
+static int probe_range(const struct probe_image *image, uint64_t start, uint64_t len, unsigned partition,
+                       struct content *c, struct err *err) {
     for (unsigned i = 0; i < 2; i++) {
         int rc = 0;
         errno = 0;
@@ -205,8 +214,8 @@ static bool partition_range(const struct probe_image *image, blkid_partition p, 
     return *len > 0;
 }
 
-/* Logical partitions are a chain of tables within the extended one, each naming the next by its distance from the first;
- * libblkid only sees as far as it was copied. */
+/* Logical partitions are a chain of tables within the extended one, each naming the next by its distance from the
+ * first; libblkid only sees as far as it was copied. */
 static int copy_chain(struct probe_image *image, uint64_t first, unsigned sector, struct content *c, struct err *err) {
     uint64_t table = first;
     int found = 0;
@@ -214,7 +223,8 @@ static int copy_chain(struct probe_image *image, uint64_t first, unsigned sector
     for (unsigned n = 0; n < PROBE_REGIONS; n++) {
         unsigned char t[512];
         uint64_t next = 0;
-        if (pread(image->fd, t, sizeof(t), (off_t)table) != (ssize_t)sizeof(t) || t[510] != 0x55 || t[511] != 0xaa) break;
+        if (pread(image->fd, t, sizeof(t), (off_t)table) != (ssize_t)sizeof(t) || t[510] != 0x55 || t[511] != 0xaa)
+            break;
         for (unsigned i = 0; i < 4; i++) {
             const unsigned char *e = t + 446 + 16 * i;
             uint64_t distance = (uint64_t)e[8] | (uint64_t)e[9] << 8 | (uint64_t)e[10] << 16 | (uint64_t)e[11] << 24;

@@ -13,12 +13,13 @@ struct probe_image {
     int fd;
     uint64_t size;
     uint32_t block;
-    unsigned char *buf;               /* CONTENT_HEAD bytes */
-    uint64_t start[PROBE_REGIONS];    /* of the partitions that were copied */
+    unsigned char *buf;            /* CONTENT_HEAD bytes */
+    uint64_t start[PROBE_REGIONS]; /* of the partitions that were copied */
     unsigned n_starts;
 };
 
-/* Copies [offset, offset+len), as far as the object has it, into the memfd; the bytes stay in buf until the next call. */
+/* Copies [offset, offset+len), as far as the object has it, into the memfd; the bytes stay in buf until the next call.
+ */
 int probe_copy(struct probe_image *image, uint64_t offset, size_t len, struct err *err);
 /* Looks for signatures on the whole and in each partition, which are copied as they are found. */
 int probe_run(struct probe_image *image, struct content *out, struct err *err);

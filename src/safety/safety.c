@@ -40,7 +40,7 @@ static void make_items(const struct safety_wish *wish, struct item *items, struc
 static void check_items(struct item *items, size_t n) {
     const struct safety_wish *wish = items[0].wish;
     struct localdisk *disks = NULL;
-    struct err err = { .msg = "" };
+    struct err err = {.msg = ""};
 
     if (wish->writes) localdisk_scan(wish->sysfs, wish->proc, &disks, &err);
     for (size_t i = 0; i < n; i++) item_check(&items[i], disks, err.msg);
@@ -60,7 +60,8 @@ static int look(struct item *items, size_t n, struct err *err) {
         if (!c) return err_set(err, STATUS_TARGET, "no memory");
         if (content_examine(m->backend, m->handle, &m->facts, it->target->clock, it->from, it->to, c, err) != 0) {
             free(c);
-            return err_prefix(err, "%s: looking at what is on %s", it->target->label, item_where(it, where, sizeof(where)));
+            return err_prefix(err, "%s: looking at what is on %s", it->target->label,
+                              item_where(it, where, sizeof(where)));
         }
         it->content = c;
         content_describe(c, it->decision->found, sizeof(it->decision->found));
@@ -73,9 +74,12 @@ static int look(struct item *items, size_t n, struct err *err) {
 static struct consent_party party_of(struct item *it) {
     const struct facts *f = &it->member->facts;
 
-    return (struct consent_party){ .label = it->target->label, .facts = f, .content = it->content,
-                                   .looked = it->content || !f->exists || f->kind == OBJECT_NULL,
-                                   .complaint = it->complaint, .complaint_len = sizeof(it->complaint) };
+    return (struct consent_party){.label = it->target->label,
+                                  .facts = f,
+                                  .content = it->content,
+                                  .looked = it->content || !f->exists || f->kind == OBJECT_NULL,
+                                  .complaint = it->complaint,
+                                  .complaint_len = sizeof(it->complaint)};
 }
 
 static void say_range(const struct item *it, char *buf, size_t len) {
@@ -91,7 +95,7 @@ static void allow_create(struct item *it) {
     it->decision->verdict = SAFETY_CREATE;
     it->decision->create_size = it->needed;
     snprintf(it->decision->found, sizeof(it->decision->found), "does not exist");
-    snprintf(it->decision->text, sizeof(it->decision->text), "%s: would create %s, %s", it->target->label,
+    snprintf(it->decision->text, sizeof(it->decision->text), "%s: %s does not exist; will be created with %s", it->target->label,
              item_where(it, where, sizeof(where)), content_size(size, sizeof(size), it->needed));
 }
 
@@ -100,9 +104,9 @@ static void allow_existing(struct item *it, enum safety_verdict verdict, const c
 
     it->decision->verdict = verdict;
     say_range(it, range, sizeof(range));
-    snprintf(it->decision->text, sizeof(it->decision->text), "%s: %s on %s%s%s; %s%s%s", it->target->label, it->decision->found,
-             item_where(it, where, sizeof(where)), it->note[0] ? ", the same object as unused " : "", it->note, range,
-             *by ? ", agreed by " : "", by);
+    snprintf(it->decision->text, sizeof(it->decision->text), "%s: %s on %s%s%s; %s%s%s", it->target->label,
+             it->decision->found, item_where(it, where, sizeof(where)),
+             it->note[0] ? ", the same object as unused " : "", it->note, range, *by ? ", agreed by " : "", by);
 }
 
 static void refuse_content(struct item *it, const struct consent_party *p, const char *missing) {
@@ -112,10 +116,10 @@ static void refuse_content(struct item *it, const struct consent_party *p, const
     consent_offer(p, false, offer, sizeof(offer));
     consent_offer(p, true, safest, sizeof(safest));
     bool same = strcmp(offer, safest) == 0; /* it has no identity */
-    snprintf(advice, sizeof(advice), "%s%s%sto overwrite it, type: %s%s%s%s", *missing ? "what was typed lacks " : "", missing,
-             *missing ? "; " : "", offer, same ? "" : " (safest: ", same ? "" : safest, same ? "" : ")");
-    item_refuse(it, advice, "%s %s found on %s", content_describe(it->content, found, sizeof(found)), zeros ? "were" : "was",
-                item_where(it, where, sizeof(where)));
+    snprintf(advice, sizeof(advice), "%s%s%sto overwrite it, type: %s%s%s%s", *missing ? "what was typed lacks " : "",
+             missing, *missing ? "; " : "", offer, same ? "" : " (safest: ", same ? "" : safest, same ? "" : ")");
+    item_refuse(it, advice, "%s %s found on %s", content_describe(it->content, found, sizeof(found)),
+                zeros ? "were" : "was", item_where(it, where, sizeof(where)));
 }
 
 static void decide(struct item *items, const struct consent_party *parties, size_t n, size_t i) {
@@ -133,7 +137,8 @@ static void decide(struct item *items, const struct consent_party *parties, size
     } else if (f->kind == OBJECT_NULL) {
         snprintf(it->decision->found, sizeof(it->decision->found), "no storage");
         allow_existing(it, SAFETY_OWN_DATA, "");
-    } else if (consent_covers(wish->destroy, wish->n_destroy, parties, n, i, by, sizeof(by), missing, sizeof(missing))) {
+    } else if (consent_covers(wish->destroy, wish->n_destroy, parties, n, i, by, sizeof(by), missing,
+                              sizeof(missing))) {
         allow_existing(it, SAFETY_CONSENTED, by);
     } else if (content_kind(it->content) == CONTENT_OWN && !*missing) {
         allow_existing(it, SAFETY_OWN_DATA, "");
@@ -188,7 +193,8 @@ static int check_space(struct item *items, size_t n, struct err *err) {
     }
     space_check(claims, n, items[0].wish->allow_full);
     for (size_t i = 0; i < n; i++)
-        if (claims[i].refused) item_refuse(&items[i], "", "%s: %s", item_where(&items[i], where, sizeof(where)), claims[i].why);
+        if (claims[i].refused)
+            item_refuse(&items[i], "", "%s: %s", item_where(&items[i], where, sizeof(where)), claims[i].why);
     free(claims);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Nothing is written unless the plan says what, and the user agreed. All checks for all targets come before the first I/O
- * of the plan. This module decides, per member, what may be done; it reads, and writes nothing before safety_apply. */
+/* Nothing is written unless the plan says what, and the user agreed. All checks for all targets come before the first
+ * I/O of the plan. This module decides, per member, what may be done; it reads, and writes nothing before safety_apply.
+ */
 #ifndef SAFETY_SAFETY_H
 #define SAFETY_SAFETY_H
 
@@ -11,30 +12,32 @@
 #include "base/err.h"
 #include "target/target.h"
 
-struct safety_destroy { const char *label, *what; }; /* --destroy LABEL[=WHAT]; what may be NULL */
+struct safety_destroy {
+    const char *label, *what;
+}; /* --destroy LABEL[=WHAT]; what may be NULL */
 
 struct safety_wish {
-    struct target **targets;        /* opened with target_open_read */
+    struct target **targets; /* opened with target_open_read */
     unsigned n_targets;
-    bool writes;                    /* does the plan write at all? if not, only sizes are checked */
-    uint64_t needed_size;           /* a created file gets this size; an existing object must have it (per target) */
-    uint64_t write_from, write_to;  /* range that will be written (fill included) */
-    uint32_t overrun;               /* several members: bytes by which an I/O may run past the end of its stripe (see
-                                       backends/stripe.h); 0 where sizes and alignment keep all inside */
+    bool writes;                   /* does the plan write at all? if not, only sizes are checked */
+    uint64_t needed_size;          /* a created file gets this size; an existing object must have it (per target) */
+    uint64_t write_from, write_to; /* range that will be written (fill included) */
+    uint32_t overrun;              /* several members: bytes by which an I/O may run past the end of its stripe (see
+                                      backends/stripe.h); 0 where sizes and alignment keep all inside */
     const struct safety_destroy *destroy;
     size_t n_destroy;
     bool allow_full;
-    const char *sysfs, *proc;       /* "/sys", "/proc"; tests give made-up ones */
+    const char *sysfs, *proc; /* "/sys", "/proc"; tests give made-up ones */
 };
 
 enum safety_verdict { SAFETY_READ, SAFETY_CREATE, SAFETY_OWN_DATA, SAFETY_CONSENTED, SAFETY_REFUSED };
 
-struct safety_decision {            /* one per member, in order of targets and members */
+struct safety_decision { /* one per member, in order of targets and members */
     unsigned target, member;
     enum safety_verdict verdict;
-    uint64_t create_size;           /* SAFETY_CREATE */
-    char found[400];                /* what is there: "ext4 file system \"data\" at 0 (libblkid)" "all zeros" "samedisk data" */
-    char text[900];                 /* what will be done, or why not and what to type; fit to print */
+    uint64_t create_size; /* SAFETY_CREATE */
+    char found[400];      /* what is there: "ext4 file system \"data\" at 0 (libblkid)" "all zeros (514 blocks read)" "samedisk data" */
+    char text[900];       /* what will be done, or why not and what to type; fit to print */
 };
 
 struct safety_report {
@@ -48,8 +51,10 @@ struct safety_report {
 int safety_examine(const struct safety_wish *wish, struct safety_report *report, struct err *err);
 /* Reopens for writing, creates files. Only after safety_examine said 0. */
 int safety_apply(const struct safety_wish *wish, const struct safety_report *report, struct err *err);
-/* --cleanup: removes what this invocation created, if it still is the same object. Texts of what was (not) removed go to `say`. */
-int safety_cleanup(struct target **targets, unsigned n_targets, void (*say)(void *arg, const char *line), void *arg, struct err *err);
+/* --cleanup: removes what this invocation created, if it still is the same object. Texts of what was (not) removed go
+ * to `say`. */
+int safety_cleanup(struct target **targets, unsigned n_targets, void (*say)(void *arg, const char *line), void *arg,
+                   struct err *err);
 void safety_report_free(struct safety_report *report);
 
 #endif

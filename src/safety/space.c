@@ -14,7 +14,7 @@
 #define LEAST_FREE (10ULL << 30)
 
 char *space_local_path(const char *url) {
-    struct url parsed = { .text = NULL };
+    struct url parsed = {.text = NULL};
     struct err err;
     char *path = NULL;
 
@@ -24,12 +24,12 @@ char *space_local_path(const char *url) {
     return path;
 }
 
-/* A file that does not exist has no identity; what its folder or its server says must do. Servers that are reached by two
- * names are two file systems here, and each then keeps the reserve by itself. */
+/* A file that does not exist has no identity; what its folder or its server says must do. Servers that are reached by
+ * two names are two file systems here, and each then keeps the reserve by itself. */
 static void name_fs(struct space_claim *c) {
     const struct facts *f = &c->member->facts;
     const struct kv_item *fsid = kv_find(&f->negotiated, "fsid");
-    struct url url = { .text = NULL };
+    struct url url = {.text = NULL};
     struct err err;
     struct stat st;
     char *path = space_local_path(c->member->url), *slash = path ? strrchr(path, '/') : NULL;
@@ -81,7 +81,8 @@ static void judge(struct space_claim *c, uint64_t sum, unsigned files, bool allo
 
     if (f->fs_total == 0) {
         c->refused = !allow_full;
-        snprintf(c->why, sizeof(c->why), "how much space is free on its file system is not known; "
+        snprintf(c->why, sizeof(c->why),
+                 "how much space is free on its file system is not known; "
                  "--allow-full goes on all the same");
         return;
     }
@@ -91,12 +92,15 @@ static void judge(struct space_claim *c, uint64_t sum, unsigned files, bool allo
     content_size(have, sizeof(have), f->fs_free);
     if (files > 1) snprintf(together, sizeof(together), " by %u files together", files);
     if (sum > f->fs_free) {
-        snprintf(c->why, sizeof(c->why), "%s would be allocated%s, and its file system has %s free", need, together, have);
+        snprintf(c->why, sizeof(c->why), "%s would be allocated%s, and its file system has %s free", need, together,
+                 have);
         return;
     }
-    snprintf(c->why, sizeof(c->why), "%s would be allocated%s; of the %s free on its file system (%s in all) %s must remain (the "
-             "larger of 10 %% and 10 GiB); a smaller size, or --allow-full", need, together, have,
-             content_size(total, sizeof(total), f->fs_total), content_size(keep, sizeof(keep), reserve));
+    snprintf(c->why, sizeof(c->why),
+             "%s would be allocated%s; of the %s free on its file system (%s in all) %s must remain (the "
+             "larger of 10 %% and 10 GiB); a smaller size, or --allow-full",
+             need, together, have, content_size(total, sizeof(total), f->fs_total),
+             content_size(keep, sizeof(keep), reserve));
 }
 
 void space_check(struct space_claim *claims, size_t n, bool allow_full) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A full file system stops every VM on it: after all that the plan will allocate, the larger of 10 % and 10 GiB stays free. */
+/* A full file system stops every VM on it: after all that the plan will allocate, the larger of 10 % and 10 GiB stays
+ * free. */
 #ifndef SAFETY_SPACE_H
 #define SAFETY_SPACE_H
 
@@ -11,9 +12,9 @@
 
 struct space_claim {
     const struct member *member;
-    uint64_t bytes;         /* that will be allocated at most; 0: none */
-    char fs[160];           /* set by space_check: which file system */
-    bool refused;           /* set by space_check, with the reason: */
+    uint64_t bytes; /* that will be allocated at most; 0: none */
+    char fs[160];   /* set by space_check: which file system */
+    bool refused;   /* set by space_check, with the reason: */
     char why[300];
 };
 

@@ -26,14 +26,14 @@ struct blockio {
     struct clock *clock;
     uint32_t block, mem_align;
     uint32_t max_io;
-    uint64_t stripe;               /* no piece crosses a multiple of it; 0: there are no stripes */
+    uint64_t stripe; /* no piece crosses a multiple of it; 0: there are no stripes */
     unsigned depth;
     size_t stride, mapped;
     unsigned char *buffers;
-    struct request *requests;      /* by slot */
-    struct piece *pieces;          /* by slot */
-    struct request **free;         /* stack */
-    struct request **waiting;      /* made, not yet taken by the backend, oldest first */
+    struct request *requests; /* by slot */
+    struct piece *pieces;     /* by slot */
+    struct request **free;    /* stack */
+    struct request **waiting; /* made, not yet taken by the backend, oldest first */
     struct completion *done;
     unsigned n_free, n_waiting, lent;
     bool lost;
@@ -44,16 +44,16 @@ struct blockio {
 struct job {
     enum io_op op;
     enum io_sync sync;
-    uint64_t at, end;              /* what has no piece yet */
+    uint64_t at, end; /* what has no piece yet */
     unsigned depth;
     int (*make)(struct job *job, uint64_t offset, void *buf, size_t len); /* before a write goes out; may be NULL */
     int (*see)(struct job *job, uint64_t offset, void *buf, size_t len);  /* after a read came; may be NULL */
     int (*fill)(void *arg, uint64_t offset, void *buf, size_t len);       /* of blockio_stream */
     void *arg;
-    unsigned char *user;           /* of blockio_read, blockio_write: where `start` lies in memory */
+    unsigned char *user; /* of blockio_read, blockio_write: where `start` lies in memory */
     uint64_t start;
-    int64_t latency;               /* of the last completion */
-    int stop;                      /* nonzero: make no more pieces, drain, return this */
+    int64_t latency; /* of the last completion */
+    int stop;        /* nonzero: make no more pieces, drain, return this */
     struct err *err;
 };
 
@@ -107,8 +107,13 @@ int blockio_open(const struct backend *backend, struct handle *h, const struct f
         b->requests[slot].slot = slot;
         b->free[b->n_free++] = &b->requests[slot];
     }
-    struct attach_how how = { .depth = b->depth, .max_io = b->max_io, .buffers = buffer_of(b, 0), .stride = b->stride,
-                              .clock = clock, .kinds = &b->kinds, .write = write };
+    struct attach_how how = {.depth = b->depth,
+                             .max_io = b->max_io,
+                             .buffers = buffer_of(b, 0),
+                             .stride = b->stride,
+                             .clock = clock,
+                             .kinds = &b->kinds,
+                             .write = write};
     if (backend->attach(h, &how, &b->context, err) != 0) {
         b->context = NULL;
         goto fail;
@@ -140,14 +145,16 @@ static const char *op_words(enum io_op op) {
 }
 
 /* The first failure is the one that tells; later ones mostly follow from it. */
-static void job_fail(struct job *job, enum status status, const struct piece *piece, const char *name, const char *text) {
+static void job_fail(struct job *job, enum status status, const struct piece *piece, const char *name,
+                     const char *text) {
     char where[64] = "";
 
     if (job->stop) return;
     job->stop = -1;
     if (piece && job->op != IO_FLUSH)
         snprintf(where, sizeof(where), " %" PRIu32 " bytes at offset %" PRIu64, piece->len, piece->offset);
-    err_set(job->err, status, "%s%s: %s%s%s", op_words(job->op), where, name, text && *text ? ": " : "", text ? text : "");
+    err_set(job->err, status, "%s%s: %s%s%s", op_words(job->op), where, name, text && *text ? ": " : "",
+            text ? text : "");
 }
 
 static void job_lost(struct blockio *b, struct job *job, int error) {
@@ -170,7 +177,7 @@ static void make_pieces(struct blockio *b, struct job *job) {
         struct request *r = b->free[--b->n_free];
         struct piece *piece = &b->pieces[r->slot];
 
-        *piece = (struct piece){ .offset = job->at };
+        *piece = (struct piece){.offset = job->at};
         piece->len = piece_length(b, job->at, job->end);
         r->op = (uint8_t)job->op;
         r->sync = (uint8_t)job->sync;
@@ -259,6 +266,14 @@ static int reap(struct blockio *b, struct job *job) {
     return n;
 }
 
+/* When a connection is lost, every request comes back as failed first, and the loss itself is said only when asked
+ * again. The first failure's words stay, but it was the target, not an I/O. */
+static void see_loss(struct blockio *b, struct job *job) {
+    if (b->lost || b->backend->reap(b->context, b->done, b->depth, 0, 0) >= 0) return;
+    b->lost = true;
+    job->err->status = STATUS_TARGET;
+}
+
 static int run(struct blockio *b, struct job *job) {
     int64_t guard = clock_now(b->clock) + GUARD_NS;
 
@@ -268,6 +283,7 @@ static int run(struct blockio *b, struct job *job) {
         bool moved = !job->stop && send_waiting(b, job);
         if (job->stop) drop_waiting(b);
         if (b->lent == 0 && b->n_waiting == 0) {
+            if (job->stop < 0) see_loss(b, job);
             if (job->stop || job->at >= job->end) return job->stop;
             continue;
         }
@@ -293,8 +309,9 @@ static int run(struct blockio *b, struct job *job) {
 
 static int check_range(const struct blockio *b, enum io_op op, uint64_t offset, uint64_t len, struct err *err) {
     if (offset % b->block == 0 && len % b->block == 0 && len <= UINT64_MAX - offset) return 0;
-    return err_set(err, STATUS_IO, "%s %" PRIu64 " bytes at offset %" PRIu64 ": both must be multiples of the block, %" PRIu32
-                   " bytes", op_words(op), len, offset, b->block);
+    return err_set(err, STATUS_IO,
+                   "%s %" PRIu64 " bytes at offset %" PRIu64 ": both must be multiples of the block, %" PRIu32 " bytes",
+                   op_words(op), len, offset, b->block);
 }
 
 static int copy_in(struct job *job, uint64_t offset, void *buf, size_t len) {
@@ -312,8 +329,14 @@ static int call_fill(struct job *job, uint64_t offset, void *buf, size_t len) {
 }
 
 int blockio_read(struct blockio *b, uint64_t offset, void *buf, size_t len, struct err *err) {
-    struct job job = { .op = IO_READ, .at = offset, .end = offset + len, .depth = b->depth, .see = copy_out,
-                       .user = buf, .start = offset, .err = err };
+    struct job job = {.op = IO_READ,
+                      .at = offset,
+                      .end = offset + len,
+                      .depth = b->depth,
+                      .see = copy_out,
+                      .user = buf,
+                      .start = offset,
+                      .err = err};
 
     if (check_range(b, IO_READ, offset, len, err) != 0) return -1;
     return run(b, &job);
@@ -321,20 +344,27 @@ int blockio_read(struct blockio *b, uint64_t offset, void *buf, size_t len, stru
 
 int blockio_write(struct blockio *b, uint64_t offset, const void *buf, size_t len, struct err *err) {
     /* The cast only drops const: a write job reads from `user`. */
-    struct job job = { .op = IO_WRITE, .at = offset, .end = offset + len, .depth = b->depth, .make = copy_in,
-                       .user = (unsigned char *)(uintptr_t)buf, .start = offset, .err = err };
+    struct job job = {.op = IO_WRITE,
+                      .at = offset,
+                      .end = offset + len,
+                      .depth = b->depth,
+                      .make = copy_in,
+                      .user = (unsigned char *)(uintptr_t)buf,
+                      .start = offset,
+                      .err = err};
 
     if (check_range(b, IO_WRITE, offset, len, err) != 0) return -1;
     return run(b, &job);
 }
 
 int blockio_ping(struct blockio *b, uint64_t offset, uint32_t len, int64_t *latency, struct err *err) {
-    struct job job = { .op = IO_READ, .at = offset, .end = offset + len, .depth = 1, .err = err };
+    struct job job = {.op = IO_READ, .at = offset, .end = offset + len, .depth = 1, .err = err};
 
     if (check_range(b, IO_READ, offset, len, err) != 0) return -1;
     if (len == 0 || len > b->max_io)
-        return err_set(err, STATUS_IO, "reading %" PRIu32 " bytes at once: from %" PRIu32 " to %" PRIu32 " are possible", len,
-                       b->block, b->max_io);
+        return err_set(err, STATUS_IO,
+                       "reading %" PRIu32 " bytes at once: from %" PRIu32 " to %" PRIu32 " are possible", len, b->block,
+                       b->max_io);
     if (run(b, &job) != 0) return -1;
     *latency = job.latency;
     return 0;
@@ -342,7 +372,7 @@ int blockio_ping(struct blockio *b, uint64_t offset, uint32_t len, int64_t *late
 
 int blockio_flush(struct blockio *b, int64_t *latency, struct err *err) {
     /* One byte of nowhere: a single piece, whose range the request does not carry. */
-    struct job job = { .op = IO_FLUSH, .at = 0, .end = 1, .depth = 1, .err = err };
+    struct job job = {.op = IO_FLUSH, .at = 0, .end = 1, .depth = 1, .err = err};
 
     if (run(b, &job) != 0) return -1;
     if (latency) *latency = job.latency;
@@ -351,8 +381,14 @@ int blockio_flush(struct blockio *b, int64_t *latency, struct err *err) {
 
 int blockio_stream(struct blockio *b, enum io_op op, enum io_sync sync, uint64_t offset, uint64_t len,
                    int (*fill)(void *arg, uint64_t offset, void *buf, size_t len), void *arg, struct err *err) {
-    struct job job = { .op = op, .sync = sync, .at = offset, .end = offset + len, .depth = b->depth, .fill = fill,
-                       .arg = arg, .err = err };
+    struct job job = {.op = op,
+                      .sync = sync,
+                      .at = offset,
+                      .end = offset + len,
+                      .depth = b->depth,
+                      .fill = fill,
+                      .arg = arg,
+                      .err = err};
 
     if (check_range(b, op, offset, len, err) != 0) return -1;
     if (fill && op == IO_WRITE) job.make = call_fill;

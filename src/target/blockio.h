@@ -13,17 +13,18 @@ struct blockio;
 int blockio_open(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
                  unsigned depth, uint32_t max_io, bool write, struct blockio **out, struct err *err);
 void blockio_close(struct blockio *b);
-/* Reads or writes [offset, offset+len) whole, in pieces of max_io, any len and offset that are multiples of the block (a
- * shorter last piece at the object's end is allowed where the block is 1). Error: STATUS_TARGET or STATUS_IO, with kind. */
+/* Reads or writes [offset, offset+len) whole, in pieces of max_io, any len and offset that are multiples of the block
+ * (a shorter last piece at the object's end is allowed where the block is 1). Error: STATUS_TARGET or STATUS_IO, with
+ * kind. */
 int blockio_read(struct blockio *b, uint64_t offset, void *buf, size_t len, struct err *err);
 int blockio_write(struct blockio *b, uint64_t offset, const void *buf, size_t len, struct err *err);
 /* One read of `len` bytes at depth 1; its latency in ns. */
 int blockio_ping(struct blockio *b, uint64_t offset, uint32_t len, int64_t *latency, struct err *err);
 int blockio_flush(struct blockio *b, int64_t *latency, struct err *err);
-/* Streams over [offset, offset+len) at full depth in pieces of max_io, which end at stripes where there are stripes. For
- * writes `fill` makes each piece in place, for reads `fill` (may be NULL) sees it. `fill` returns nonzero to stop
- * (interrupted, error): the stream then drains and returns that value. Progress: `fill` is called in order of offset for
- * writes, in order of completion for reads. */
+/* Streams over [offset, offset+len) at full depth in pieces of max_io, which end at stripes where there are stripes.
+ * For writes `fill` makes each piece in place, for reads `fill` (may be NULL) sees it. `fill` returns nonzero to stop
+ * (interrupted, error): the stream then drains and returns that value. Progress: `fill` is called in order of offset
+ * for writes, in order of completion for reads. */
 int blockio_stream(struct blockio *b, enum io_op op, enum io_sync sync, uint64_t offset, uint64_t len,
                    int (*fill)(void *arg, uint64_t offset, void *buf, size_t len), void *arg, struct err *err);
 

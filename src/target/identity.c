@@ -35,7 +35,7 @@ static bool any_of_kind(const char list[][IDENTITY_SIZE], unsigned n, const char
 }
 
 bool identity_common(const char a[][IDENTITY_SIZE], unsigned n_a, const char b[][IDENTITY_SIZE], unsigned n_b) {
-    static const char *const scsi_names[] = { "naa.", "eui.", "t10." };
+    static const char *const scsi_names[] = {"naa.", "eui.", "t10."};
     bool named = false;
 
     for (unsigned i = 0; i < 3; i++)

@@ -23,7 +23,7 @@ static void member_close(struct member *m) {
 }
 
 static int member_open(struct target *t, struct member *m, enum open_mode mode, uint64_t create_size, struct err *err) {
-    struct open_how how = { .conf = m->conf, .mode = mode, .create_size = create_size, .clock = t->clock };
+    struct open_how how = {.conf = m->conf, .mode = mode, .create_size = create_size, .clock = t->clock};
 
     memset(&m->facts, 0, sizeof(m->facts));
     if (m->backend->open(&how, &m->handle, &m->facts, err) == 0) return 0;
@@ -42,10 +42,11 @@ static void disassemble(struct target *t) {
 }
 
 int target_open_read(struct target *t, struct err *err) {
-    bool opened[TARGET_MEMBERS] = { false };
+    bool opened[TARGET_MEMBERS] = {false};
 
     if (t->n_members == 0 || t->n_members > TARGET_MEMBERS)
-        return err_set(err, STATUS_USAGE, "%s: %u members; 1 to %d can be one target", t->label, t->n_members, TARGET_MEMBERS);
+        return err_set(err, STATUS_USAGE, "%s: %u members; 1 to %d can be one target", t->label, t->n_members,
+                       TARGET_MEMBERS);
     for (unsigned i = 0; i < t->n_members; i++) {
         if (t->member[i].handle) continue;
         if (member_open(t, &t->member[i], OPEN_READ, 0, err) != 0) {
@@ -58,22 +59,25 @@ int target_open_read(struct target *t, struct err *err) {
     return 0;
 }
 
-/* What was examined must be what is written: between closing and opening a path, a LUN number or a name may have come to
- * mean something else. */
-static int check_unchanged(const struct target *t, const struct member *m, const struct facts *before, struct err *err) {
+/* What was examined must be what is written: between closing and opening a path, a LUN number or a name may have come
+ * to mean something else. */
+static int check_unchanged(const struct target *t, const struct member *m, const struct facts *before,
+                           struct err *err) {
     const struct facts *now = &m->facts;
     char url[300], was[160], is[160];
 
     if (!now->exists)
-        return err_set(err, STATUS_TARGET, "%s: %s is gone since it was examined", t->label, show_url(m, url, sizeof(url)));
+        return err_set(err, STATUS_TARGET, "%s: %s is gone since it was examined", t->label,
+                       show_url(m, url, sizeof(url)));
     if (before->identity[0][0] && !identity_common(before->identity, FACTS_IDENTITIES, now->identity, FACTS_IDENTITIES))
         return err_set(err, STATUS_TARGET, "%s: %s was %s when it was examined, and is %s now", t->label,
-                       show_url(m, url, sizeof(url)), text_safe(was, sizeof(was), before->identity[0], sizeof(before->identity[0])),
+                       show_url(m, url, sizeof(url)),
+                       text_safe(was, sizeof(was), before->identity[0], sizeof(before->identity[0])),
                        now->identity[0][0] ? text_safe(is, sizeof(is), now->identity[0], sizeof(now->identity[0]))
                                            : "without an identity");
     if (before->size != now->size)
-        return err_set(err, STATUS_TARGET, "%s: %s had %" PRIu64 " bytes when it was examined, and has %" PRIu64 " now", t->label,
-                       show_url(m, url, sizeof(url)), before->size, now->size);
+        return err_set(err, STATUS_TARGET, "%s: %s had %" PRIu64 " bytes when it was examined, and has %" PRIu64 " now",
+                       t->label, show_url(m, url, sizeof(url)), before->size, now->size);
     return 0;
 }
 
@@ -97,14 +101,16 @@ int target_member_reopen(struct target *t, unsigned i, enum open_mode mode, uint
 
 static unsigned stripe_list(const struct target *t, const struct facts *facts, struct stripe_member *list) {
     for (unsigned i = 0; i < t->n_members; i++)
-        list[i] = (struct stripe_member){ t->member[i].backend, t->member[i].handle, facts ? &facts[i] : &t->member[i].facts };
+        list[i] =
+            (struct stripe_member){t->member[i].backend, t->member[i].handle, facts ? &facts[i] : &t->member[i].facts};
     return t->n_members;
 }
 
-/* Size of the target if every member had `size` bytes; 0: does not work. Only the stripe knows what it keeps for itself. */
+/* Size of the target if every member had `size` bytes; 0: does not work. Only the stripe knows what it keeps for
+ * itself. */
 static uint64_t size_with(const struct target *t, struct facts *member_facts, uint64_t size) {
     struct stripe_member list[TARGET_MEMBERS];
-    struct facts whole = { .exists = false };
+    struct facts whole = {.exists = false};
     struct handle *h;
     struct err err;
     uint64_t result = 0;

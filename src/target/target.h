@@ -11,13 +11,13 @@
 #define TARGET_MEMBERS 64
 
 struct member {
-    char *url;                  /* without secrets, fit to print */
+    char *url; /* without secrets, fit to print */
     const struct backend *backend;
     void *conf;
-    struct handle *handle;      /* NULL while closed */
+    struct handle *handle; /* NULL while closed */
     struct facts facts;
-    bool created;               /* by this invocation: --cleanup may remove it */
-    bool consented;             /* written only if true (or created) */
+    bool created;   /* by this invocation: --cleanup may remove it */
+    bool consented; /* written only if true (or created) */
 };
 
 struct target {
@@ -27,13 +27,14 @@ struct target {
     /* What the engine drives: member[0]'s own with one member, else a stripe over all of them. */
     const struct backend *backend;
     struct handle *handle;
-    struct facts facts;         /* size: what the working set may use; block: the largest; max_io, max_depth: the smallest */
+    struct facts facts; /* size: what the working set may use; block: the largest; max_io, max_depth: the smallest */
     struct clock *clock;
-    bool lost;                  /* nothing more is tried on it */
+    bool lost; /* nothing more is tried on it */
     char lost_reason[512];
 };
 
-/* Opens every member (those that exist) in OPEN_READ; error STATUS_TARGET prefixed by label. Safe to call again after close. */
+/* Opens every member (those that exist) in OPEN_READ; error STATUS_TARGET prefixed by label. Safe to call again after
+ * close. */
 int target_open_read(struct target *t, struct err *err);
 /* Reopens member `m` for writing, or creates it. The caller (safety) has decided that it may. */
 int target_member_reopen(struct target *t, unsigned m, enum open_mode mode, uint64_t create_size, struct err *err);
@@ -48,9 +49,9 @@ void target_close(struct target *t);
 /* Also what the members own (URL, configuration); the struct itself is the caller's. */
 void target_free(struct target *t);
 
-/* Two targets (or members) that are one object: any identity in common. Names that a backend warns of as "weak-identity"
- * (made up by software, and so not unique) only count between LUNs of one number and one target ("target_name" and "lun"
- * among the negotiated facts). */
+/* Two targets (or members) that are one object: any identity in common. Names that a backend warns of as
+ * "weak-identity" (made up by software, and so not unique) only count between LUNs of one number and one target
+ * ("target_name" and "lun" among the negotiated facts). */
 bool facts_same_object(const struct facts *a, const struct facts *b);
 
 #endif

@@ -13,12 +13,13 @@ struct contract_subject {
     const char *name;
     const char *url;
     const struct backend *backend;  /* NULL: the registry's, by the URL */
-    uint64_t create_size;           /* not 0: the URL names a file that does not exist; it is created, and removed again */
+    uint64_t create_size; /* not 0: the URL names a file that does not exist; it is created, and removed again */
     bool loses_data;                /* reads do not bring back what was written */
     bool virtual_clock;             /* time stands still but for waits */
     unsigned ios;                   /* of the mixed load at each depth; 0: 1000 */
     /* For objects that are no URL: in place of backend->open and close. */
-    int (*open)(const struct contract_subject *s, enum open_mode mode, struct handle **out, struct facts *f, struct err *err);
+    int (*open)(const struct contract_subject *s, enum open_mode mode, struct handle **out, struct facts *f,
+                struct err *err);
     void (*close)(const struct contract_subject *s, struct handle *h);
 };
 
@@ -67,7 +68,8 @@ struct rig {
 bool rig_attach(struct rig *r, struct object *o, unsigned depth, uint32_t max_io, bool write);
 void rig_detach(struct rig *r);
 /* Prepares the request of a slot. */
-struct request *rig_prepare(struct rig *r, unsigned slot, enum io_op op, enum io_sync sync, uint64_t offset, uint32_t len);
+struct request *rig_prepare(struct rig *r, unsigned slot, enum io_op op, enum io_sync sync, uint64_t offset,
+                            uint32_t len);
 /* Submits slots 0 .. n-1 until all are taken; false (and `why`) if that cannot be. */
 bool rig_submit_all(struct rig *r, unsigned n);
 /* One reap; checks pointers, generations and stamps. Number of completions, or -1 with `why`; the error of a lost

@@ -26,7 +26,8 @@ static int open_url(struct object *o, enum open_mode mode, struct err *err) {
     if (!o->backend) goto out;
     o->conf = calloc(1, o->backend->conf_size);
     assert_non_null(o->conf);
-    if (option_defaults(o->backend->options, o->conf, err) < 0 || o->backend->configure(&url, o->conf, err) < 0) goto out;
+    if (option_defaults(o->backend->options, o->conf, err) < 0 || o->backend->configure(&url, o->conf, err) < 0)
+        goto out;
     for (size_t i = 0; i < url.n_keys; i++)
         if (option_set(o->backend->options, o->conf, url.keys[i].name, url.keys[i].value, err) < 0) goto out;
     if (o->backend->check && o->backend->check(o->conf, err) < 0) goto out;
@@ -127,7 +128,8 @@ void rig_detach(struct rig *r) {
     r->buffers = NULL;
 }
 
-struct request *rig_prepare(struct rig *r, unsigned slot, enum io_op op, enum io_sync sync, uint64_t offset, uint32_t len) {
+struct request *rig_prepare(struct rig *r, unsigned slot, enum io_op op, enum io_sync sync, uint64_t offset,
+                            uint32_t len) {
     struct request *q = &r->request[slot];
     *q = (struct request){.buf = r->buffers + slot * r->stride, .offset = offset, .len = len, .slot = slot,
                           .op = (uint8_t)op, .sync = (uint8_t)sync};
@@ -225,7 +227,9 @@ static uint64_t dice(struct rig *r, uint64_t bound) {
 static void prepare_mixed(struct rig *r, unsigned slot, bool write) {
     uint32_t unit = rig_unit(r), units = (uint32_t)(r->stride / unit);
     unsigned percent = (unsigned)dice(r, 100);
-    enum io_op op = write && percent < 40 ? IO_WRITE : write && percent == 99 && r->o->facts.can_flush ? IO_FLUSH : IO_READ;
+    enum io_op op = write && percent < 40                             ? IO_WRITE
+                    : write && percent == 99 && r->o->facts.can_flush ? IO_FLUSH
+                                                                      : IO_READ;
     uint32_t len = unit * (1 + (uint32_t)dice(r, units));
     uint64_t offset = r->base + unit * dice(r, (r->size - len) / unit + 1);
     rig_prepare(r, slot, op, SYNC_NONE, offset, len);

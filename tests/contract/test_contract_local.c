@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The contract over everything that needs no server: null, skeleton, files on several file systems, a loop device, stripes.
- * What needs root (mounts, loop devices) happens in a mount namespace of its own, and is left out with a word without. */
+/* The contract over everything that needs no server: null, skeleton, files on several file systems, a loop device,
+ * stripes. What needs root (mounts, loop devices) happens in a mount namespace of its own, and is left out with a
+ * word without. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -104,7 +105,8 @@ static void make_file(const char *path, off_t size) {
 
 static void stripes(void) {
     char urls[1200], a[500], b[500];
-    run_stripe("stripe of null", "null:?size=64m null:?size=80m null:?size=64m&lat=20us", (struct contract_subject){.loses_data = true});
+    run_stripe("stripe of null", "null:?size=64m null:?size=80m null:?size=64m&lat=20us",
+               (struct contract_subject){.loses_data = true});
     run_stripe("stripe of null, virtual clock", "null:?size=64m&lat=100us null:?size=64m&lat=70us",
                (struct contract_subject){.loses_data = true, .virtual_clock = true});
     snprintf(a, sizeof a, "%s/stripe-a", folder);
@@ -228,7 +230,8 @@ int main(void) {
     }
     run("null", "null:", (struct contract_subject){.loses_data = true});
     run("null with latency", "null:?lat=50us", (struct contract_subject){.loses_data = true});
-    run("null, virtual clock", "null:?lat=100us&servers=8", (struct contract_subject){.loses_data = true, .virtual_clock = true});
+    run("null, virtual clock", "null:?lat=100us&servers=8",
+        (struct contract_subject){.loses_data = true, .virtual_clock = true});
     run("null, exponential, virtual clock", "null:?lat=100us&lat_dist=exponential&block=4k&max_depth=64&write_cache=no",
         (struct contract_subject){.loses_data = true, .virtual_clock = true});
     run("skeleton", "null:", (struct contract_subject){.backend = &backend_skeleton, .loses_data = true});

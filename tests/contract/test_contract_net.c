@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The contract over real servers, which a lab script has started. CONTRACT_NFS_URL and CONTRACT_ISCSI_URL are lists of URLs
- * with blanks between them. An NFS URL names a file that does not exist and is created and removed; an iSCSI URL names a LUN
- * of at least 64 MiB that may be overwritten. Without any: skipped (exit status 77). */
+/* The contract over real servers, which a lab script has started. CONTRACT_NFS_URL and CONTRACT_ISCSI_URL are lists
+ * of URLs with blanks between them. An NFS URL names a file that does not exist and is created and removed; an iSCSI
+ * URL names a LUN of at least 64 MiB that may be overwritten. Without any: skipped (exit status 77). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

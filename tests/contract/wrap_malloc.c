@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counts what this program's own code allocates: linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc, which leaves the
- * calls inside shared libraries alone. */
+/* Counts what this program's own code allocates: linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc, which
+ * leaves the calls inside shared libraries alone. */
 #include <stdatomic.h>
 #include <stdlib.h>
 

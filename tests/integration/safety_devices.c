@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Safety on real loop devices, with the real sysfs and proc: mounted, swap, partitions, a file behind a loop device, and a
- * device that is free, written and used again. Needs root; mounts stay in a mount namespace of their own. */
+/* Safety on real loop devices, with the real sysfs and proc: mounted, swap, partitions, a file behind a loop device,
+ * and a device that is free, written and used again. Needs root; mounts stay in a mount namespace of their own. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@
 #ifndef BLKFLSBUF
 #define BLKFLSBUF _IO(0x12, 97) /* linux/fs.h and sys/mount.h do not go together everywhere */
 #endif
-#define MIB (1ULL << 20)
+#define MIB  (1ULL << 20)
 #define SIZE (64 * MIB)
 
 extern const struct backend backend_block, backend_file;
@@ -46,7 +46,7 @@ struct bench {
 static bool may_run;
 
 static int attach_loop(struct bench *b) {
-    struct loop_config config = { .fd = (uint32_t)b->image_fd, .block_size = 512, .info.lo_flags = LO_FLAGS_PARTSCAN };
+    struct loop_config config = {.fd = (uint32_t)b->image_fd, .block_size = 512, .info.lo_flags = LO_FLAGS_PARTSCAN};
 
     for (int tries = 0; tries < 20; tries++) { /* another program may be faster */
         int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
@@ -83,8 +83,14 @@ static int setup(void **state) {
         b->targets[t] = &b->target[t];
         b->target[t].clock = &b->clock;
     }
-    b->wish = (struct safety_wish){ .targets = b->targets, .writes = true, .needed_size = 8 * MIB, .write_to = 8 * MIB,
-                                    .destroy = b->destroy, .allow_full = true, .sysfs = "/sys", .proc = "/proc" };
+    b->wish = (struct safety_wish){.targets = b->targets,
+                                   .writes = true,
+                                   .needed_size = 8 * MIB,
+                                   .write_to = 8 * MIB,
+                                   .destroy = b->destroy,
+                                   .allow_full = true,
+                                   .sysfs = "/sys",
+                                   .proc = "/proc"};
     return 0;
 }
 
@@ -97,8 +103,8 @@ static int teardown(void **state) {
     if (may_run) {
         umount(b->mount_point);
         for (int i = 1; b->loop_fd >= 0 && i <= 2; i++) {
-            struct blkpg_partition p = { .pno = i };
-            struct blkpg_ioctl_arg arg = { .op = BLKPG_DEL_PARTITION, .datalen = sizeof(p), .data = &p };
+            struct blkpg_partition p = {.pno = i};
+            struct blkpg_ioctl_arg arg = {.op = BLKPG_DEL_PARTITION, .datalen = sizeof(p), .data = &p};
             ioctl(b->loop_fd, BLKPG, &arg);
         }
         if (b->loop_fd >= 0) ioctl(b->loop_fd, LOOP_CLR_FD);
@@ -116,12 +122,15 @@ static int teardown(void **state) {
     return 0;
 }
 
-#define NEED_ROOT() do { if (!may_run) skip(); } while (0)
+#define NEED_ROOT()                                                                                                    \
+    do {                                                                                                               \
+        if (!may_run) skip();                                                                                          \
+    } while (0)
 
 static void member(struct bench *b, unsigned t, const char *label, const struct backend *backend, const char *url) {
     struct target *target = &b->target[t];
     struct member *m = &target->member[target->n_members++];
-    struct url parsed = { .text = NULL };
+    struct url parsed = {.text = NULL};
 
     assert_int_equal(url_parse(url, &parsed, &b->err), 0);
     m->url = strdup(url);
@@ -135,7 +144,7 @@ static void member(struct bench *b, unsigned t, const char *label, const struct 
 }
 
 static void type(struct bench *b, const char *label, const char *what) {
-    b->destroy[b->wish.n_destroy++] = (struct safety_destroy){ label, what };
+    b->destroy[b->wish.n_destroy++] = (struct safety_destroy){label, what};
 }
 
 static int examine(struct bench *b) {
@@ -210,8 +219,8 @@ static void a_swap_device(void **state) {
 
 /* Tells the kernel of a partition, as partx does: not every kernel reads partition tables itself. */
 static void add_partition(const struct bench *b, int n, const struct image_part *part) {
-    struct blkpg_partition p = { .start = (long long)part->start, .length = (long long)part->size, .pno = n };
-    struct blkpg_ioctl_arg arg = { .op = BLKPG_ADD_PARTITION, .datalen = sizeof(p), .data = &p };
+    struct blkpg_partition p = {.start = (long long)part->start, .length = (long long)part->size, .pno = n};
+    struct blkpg_ioctl_arg arg = {.op = BLKPG_ADD_PARTITION, .datalen = sizeof(p), .data = &p};
 
     if (ioctl(b->loop_fd, BLKPG, &arg) != 0) assert_int_equal(errno, EBUSY); /* it did */
 }
@@ -233,7 +242,7 @@ static void partition_node(const struct bench *b, unsigned n, char *node, size_t
 
 static void partitions_in_use(void **state) {
     struct bench *b = *state;
-    const struct image_part part[] = { { MIB, 16 * MIB }, { 24 * MIB, 16 * MIB } };
+    const struct image_part part[] = {{MIB, 16 * MIB}, {24 * MIB, 16 * MIB}};
     char first[100], second[100], words[200];
 
     NEED_ROOT();
@@ -246,10 +255,12 @@ static void partitions_in_use(void **state) {
     member(b, 0, "fc", &backend_block, b->loop);
     type(b, "fc", "gpt,ext4");
     if (examine(b) != 0) fail_msg("%s", b->err.msg);
-    assert_string_equal(b->report.decision[0].found, "GPT partition table with 2 partitions; partition 1 at 1 MiB: ext4 file system "
-                                                     "\"data\"");
+    assert_string_equal(b->report.decision[0].found,
+                        "GPT partition table with 2 partitions; partition 1 at 1 MiB: ext4 file system "
+                        "\"data\"");
     b->wish.n_destroy = 0;
-    expect_refusal(b, "fc: refused: GPT partition table with 2 partitions; partition 1 at 1 MiB: ext4 file system \"data\" was found");
+    expect_refusal(b, "fc: refused: GPT partition table with 2 partitions; partition 1 at 1 MiB: ext4 file system "
+                      "\"data\" was found");
     assert_int_equal(mount(first, b->mount_point, "ext4", MS_RDONLY, NULL), 0);
     type(b, "fc", "gpt,ext4");
     snprintf(words, sizeof(words), "p1 is mounted on %s", b->mount_point);
@@ -262,7 +273,7 @@ static void partitions_in_use(void **state) {
     member(b, 0, "fc", &backend_block, second);
     b->destroy[0].what = NULL;
     if (examine(b) != 0) fail_msg("%s", b->err.msg); /* a part beside it is free */
-    assert_string_equal(b->report.decision[0].found, "all zeros");
+    assert_string_equal(b->report.decision[0].found, "all zeros (1282 blocks read)");
     if (safety_apply(&b->wish, &b->report, &b->err) != 0) fail_msg("%s", b->err.msg);
 }
 
@@ -305,7 +316,7 @@ static void a_free_device_is_written_and_used_again(void **state) {
     NEED_ROOT();
     assert_int_equal(attach_loop(b), 0);
     member(b, 0, "fc", &backend_block, b->loop);
-    expect_refusal(b, "all zeros were found on");
+    expect_refusal(b, "all zeros (1282 blocks read) were found on");
     type(b, "fc", NULL);
     if (examine(b) != 0) fail_msg("%s", b->err.msg);
     if (safety_apply(&b->wish, &b->report, &b->err) != 0) fail_msg("%s", b->err.msg);
@@ -331,10 +342,8 @@ static void a_free_device_is_written_and_used_again(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(a_mounted_device), T(a_swap_device), T(partitions_in_use), T(a_file_behind_a_loop_device),
-        T(a_free_device_is_written_and_used_again)
-    };
+    const struct CMUnitTest tests[] = {T(a_mounted_device), T(a_swap_device), T(partitions_in_use),
+                                       T(a_file_behind_a_loop_device), T(a_free_device_is_written_and_used_again)};
     may_run = geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0 && unshare(CLONE_NEWNS) == 0 &&
               mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
     return cmocka_run_group_tests(tests, NULL, NULL);

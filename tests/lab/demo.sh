@@ -103,6 +103,10 @@ if [ "${1:-}" = --measure ]; then
 	exit 0
 fi
 
+# Not the default, which the first process of a container does not get.
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
 size=512M
 time=3m
 json=

@@ -113,15 +113,17 @@ lab_run() {
 
 lab_traps() {
 	trap lab_end EXIT
-	trap 'lab_interrupted HUP' HUP
-	trap 'lab_interrupted INT' INT
-	trap 'lab_interrupted TERM' TERM
+	trap 'lab_interrupted HUP 129' HUP
+	trap 'lab_interrupted INT 130' INT
+	trap 'lab_interrupted TERM 143' TERM
 }
 
 lab_interrupted() {
 	lab_end
 	trap - "$1"
 	kill -s "$1" $$
+	# The first process of a container does not die of a signal.
+	exit "$2"
 }
 
 lab_fail() {
@@ -397,9 +399,9 @@ lab_ganesha_up() {
 			}
 			exec chroot $root ganesha.nfsd -F -f "$1/ganesha.conf" -L "$1/ganesha.log" -p /run/ganesha.pid -N EVENT
 		' sh "$LAB" "$([ -n "$LAB_NETNS" ] || echo 'unshare --net')" "$lab_recorded" || return 1
-	# It would go on without an export that it does not understand.
+	# It would go on without an export that it does not understand or cannot have.
 	lab_up ganesha 30 lab_ganesha_ready &&
-		! grep -e 'CONFIG :CRIT' -e 'Unknown parameter' "$LAB/ganesha.log" | grep -v Allow_Set_Io >&2
+		! grep -e 'CONFIG :CRIT' -e 'EXPORT :CRIT' -e 'Unknown parameter' "$LAB/ganesha.log" | grep -v Allow_Set_Io >&2
 }
 
 lab_ganesha_ready() {

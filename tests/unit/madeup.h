@@ -11,8 +11,10 @@
 #include "base/clock.h"
 #include "result/record.h"
 
-/* A run of one second in which `ios` reads and `ios` writes of 8 KiB took `ns` each. The depth is what Little's law says. */
-static inline struct record *madeup_run(const char *pattern, const char *target, unsigned round, unsigned ios, int64_t ns) {
+/* A run of one second in which `ios` reads and `ios` writes of 8 KiB took `ns` each. The depth is what Little's law
+ * says. */
+static inline struct record *madeup_run(const char *pattern, const char *target, unsigned round, unsigned ios,
+                                        int64_t ns) {
     struct record *r = record_new(pattern, target);
     r->round = round;
     r->order = 1;
@@ -27,7 +29,9 @@ static inline struct record *madeup_run(const char *pattern, const char *target,
     r->holes = 0;
     r->settled = true;
     r->wire_ios_per_io = 1;
-    r->cpu = (struct record_cpu){.user_ns = 2 * ios * 4000, .system_ns = 2 * ios * 6000, .host_busy_ns = NS_PER_SEC / 2,
+    r->cpu = (struct record_cpu){.user_ns = 2 * ios * 4000,
+                                 .system_ns = 2 * ios * 6000,
+                                 .host_busy_ns = NS_PER_SEC / 2,
                                  .host_ns = 2 * NS_PER_SEC};
     for (int op = IO_READ; op <= IO_WRITE; op++) {
         r->op[op].ios = ios;

@@ -25,7 +25,8 @@ static inline void nulltarget_open(struct target *t, const char *label, const ch
     if (option_defaults(m->backend->options, m->conf, &err) != 0) fail_msg("%s", err.msg);
     if (m->backend->configure && m->backend->configure(&url, m->conf, &err) != 0) fail_msg("%s", err.msg);
     for (size_t i = 0; i < url.n_keys; i++)
-        if (option_set(m->backend->options, m->conf, url.keys[i].name, url.keys[i].value, &err) != 0) fail_msg("%s", err.msg);
+        if (option_set(m->backend->options, m->conf, url.keys[i].name, url.keys[i].value, &err) != 0)
+            fail_msg("%s", err.msg);
     url_free(&url);
     if (target_open_read(t, &err) != 0) fail_msg("%s", err.msg);
     if (target_member_reopen(t, 0, OPEN_WRITE, 0, &err) != 0) fail_msg("%s", err.msg);

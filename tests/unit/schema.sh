@@ -1,13 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Results follow their schema, whatever the end of the run, and the schema is worth something: documents that were broken
-# on purpose do not. TAP output. SAMEDISK: the program (default ./samedisk).
+# Results follow their schema, whatever the end of the run, and the schema is worth something: documents that were
+# broken on purpose do not. TAP output. SAMEDISK: the program (default ./samedisk).
 program=${SAMEDISK:-$PWD/samedisk}
 top=${srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 [ -d "$top/src" ] || top=$(cd "$(dirname "$0")/../.." && pwd)
 schema=$top/src/result/samedisk-result-1.schema.json
 
-python3 -c 'import jsonschema; jsonschema.Draft202012Validator' 2>/dev/null || { echo "1..0 # SKIP no python3-jsonschema"; exit 0; }
+if ! python3 -c 'import jsonschema; jsonschema.Draft202012Validator' 2> /dev/null; then
+  echo "1..0 # SKIP no python3-jsonschema"
+  exit 0
+fi
 [ -x "$program" ] || { echo "Bail out! no program $program (set SAMEDISK)"; exit 99; }
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The libaio path: against the kernel with both ways of reaping, and against made-up answers of io_submit and io_getevents. Linked with
- * -Wl,--wrap=io_submit,--wrap=io_getevents. */
+/* The libaio path: against the kernel with both ways of reaping, and against made-up answers of io_submit and
+ * io_getevents. Linked with -Wl,--wrap=io_submit,--wrap=io_getevents. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is read from sysfs, on made-up machines: an FC disk with a partition, a multipath map, kernel iSCSI, NVMe, loop, zram. */
+/* What is read from sysfs, on made-up machines: an FC disk with a partition, a multipath map, kernel iSCSI, NVMe,
+ * loop, zram. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -247,7 +248,8 @@ static void loop(void **state) {
     struct facts f = ask(7, 3);
     snprintf(path, sizeof path, "%s/image", sys);
     assert_int_equal(stat(path, &st), 0);
-    snprintf(identity, sizeof identity, "file:%u:%u:%llu", major(st.st_dev), minor(st.st_dev), (unsigned long long)st.st_ino);
+    snprintf(identity, sizeof identity, "file:%u:%u:%llu", major(st.st_dev), minor(st.st_dev),
+             (unsigned long long)st.st_ino);
     assert_string_equal(f.identity[0], "dev:7:3");
     assert_string_equal(f.identity[1], identity);
     assert_non_null(kv_find(&f.warnings, "page-cache"));
@@ -263,7 +265,8 @@ static void nothing_known(void **state) {
 }
 
 static void users(void **state) {
-    static const char mounts[] = "40 1 8:1 / /data\\040one rw - ext4 /dev/sda1 rw\n41 1 8:16 / /b rw - ext4 /dev/sdb rw\n";
+    static const char mounts[] =
+        "40 1 8:1 / /data\\040one rw - ext4 /dev/sda1 rw\n41 1 8:16 / /b rw - ext4 /dev/sdb rw\n";
     static const char swaps[] = "Filename Type Size\n/dev/sda12\tpartition 1\n/dev/sda1 \tpartition 1\n";
     char buf[256], small[20];
     (void)state;

@@ -32,7 +32,7 @@ static int setup(void **state) {
     rng_seed(&rng, 7);
     rng_fill(&rng, b->data, SIZE);
     assert_int_equal(pwrite(b->fake.fd, b->data, SIZE, 0), SIZE);
-    struct open_how how = { .conf = &b->conf, .mode = OPEN_WRITE, .clock = &b->clock.clock };
+    struct open_how how = {.conf = &b->conf, .mode = OPEN_WRITE, .clock = &b->clock.clock};
     assert_int_equal(fake_open(&how, &b->handle, &b->facts, &b->err), 0);
     *state = b;
     return 0;
@@ -52,7 +52,8 @@ static int teardown(void **state) {
 static struct blockio *start(struct bench *b, unsigned depth, uint32_t max_io) {
     struct blockio *io = NULL;
 
-    assert_int_equal(blockio_open(&fake_backend, b->handle, &b->facts, &b->clock.clock, depth, max_io, true, &io, &b->err), 0);
+    assert_int_equal(
+        blockio_open(&fake_backend, b->handle, &b->facts, &b->clock.clock, depth, max_io, true, &io, &b->err), 0);
     assert_non_null(io);
     return io;
 }
@@ -261,7 +262,7 @@ static int look(void *arg, uint64_t offset, void *buf, size_t len) {
 static void a_stream_writes_in_order_what_fill_makes(void **state) {
     struct bench *b = *state;
     struct blockio *io = start(b, 8, 65536);
-    struct seen s = { .next = 65536, .ordered = true };
+    struct seen s = {.next = 65536, .ordered = true};
     unsigned char *now = malloc(SIZE);
 
     assert_int_equal(blockio_stream(io, IO_WRITE, SYNC_DSYNC, 65536, 2u << 20, make, &s, &b->err), 0);
@@ -278,7 +279,7 @@ static void a_stream_writes_in_order_what_fill_makes(void **state) {
 static void a_stream_shows_every_byte_it_reads(void **state) {
     struct bench *b = *state;
     struct blockio *io = start(b, 8, 65536);
-    struct seen s = { .data = b->data };
+    struct seen s = {.data = b->data};
 
     b->fake.short_by = 512; /* also pieces that came in two parts are seen whole */
     assert_int_equal(blockio_stream(io, IO_READ, SYNC_NONE, 0, SIZE, look, &s, &b->err), 0);
@@ -295,7 +296,7 @@ static int between_stripes(void *arg, uint64_t offset, void *buf, size_t len) {
 
 static void pieces_end_at_stripes(void **state) {
     struct bench *b = *state;
-    struct seen s = { .next = 4096, .ordered = true };
+    struct seen s = {.next = 4096, .ordered = true};
 
     kv_uint(&b->facts.negotiated, "stripe_bytes", 1u << 20);
     struct blockio *io = start(b, 8, 768 << 10);
@@ -308,7 +309,7 @@ static void pieces_end_at_stripes(void **state) {
 static void fill_stops_the_stream_with_its_value(void **state) {
     struct bench *b = *state;
     struct blockio *io = start(b, 8, 65536);
-    struct seen s = { .ordered = true, .stop_at = 5, .value = 130 };
+    struct seen s = {.ordered = true, .stop_at = 5, .value = 130};
 
     assert_int_equal(blockio_stream(io, IO_WRITE, SYNC_NONE, 0, SIZE, make, &s, &b->err), 130);
     assert_int_equal(s.calls, 5);
@@ -322,7 +323,8 @@ static void a_failed_attach_leaves_nothing(void **state) {
     struct blockio *io = (struct blockio *)1;
 
     b->fake.fail_attach = true;
-    assert_int_equal(blockio_open(&fake_backend, b->handle, &b->facts, &b->clock.clock, 4, 4096, false, &io, &b->err), -1);
+    assert_int_equal(blockio_open(&fake_backend, b->handle, &b->facts, &b->clock.clock, 4, 4096, false, &io, &b->err),
+                     -1);
     assert_null(io);
     assert_string_equal(b->err.msg, "attach failed as told");
     blockio_close(NULL);
@@ -330,15 +332,22 @@ static void a_failed_attach_leaves_nothing(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(reads_in_pieces_of_max_io), T(limits_come_from_the_facts), T(writes_and_nothing_beside),
-        T(unaligned_is_refused_before_the_backend_sees_it), T(a_file_may_end_anywhere),
-        T(a_backend_that_takes_little_gets_the_rest_again), T(short_transfers_are_continued),
-        T(a_read_beyond_the_end_is_a_short_read), T(an_error_names_place_kind_and_words),
-        T(a_lost_context_is_a_target_error_now_and_later), T(silence_ends_after_120_seconds),
-        T(ping_and_flush_tell_their_latency), T(a_stream_writes_in_order_what_fill_makes),
-        T(a_stream_shows_every_byte_it_reads), T(pieces_end_at_stripes),
-        T(fill_stops_the_stream_with_its_value), T(a_failed_attach_leaves_nothing)
-    };
+    const struct CMUnitTest tests[] = {T(reads_in_pieces_of_max_io),
+                                       T(limits_come_from_the_facts),
+                                       T(writes_and_nothing_beside),
+                                       T(unaligned_is_refused_before_the_backend_sees_it),
+                                       T(a_file_may_end_anywhere),
+                                       T(a_backend_that_takes_little_gets_the_rest_again),
+                                       T(short_transfers_are_continued),
+                                       T(a_read_beyond_the_end_is_a_short_read),
+                                       T(an_error_names_place_kind_and_words),
+                                       T(a_lost_context_is_a_target_error_now_and_later),
+                                       T(silence_ends_after_120_seconds),
+                                       T(ping_and_flush_tell_their_latency),
+                                       T(a_stream_writes_in_order_what_fill_makes),
+                                       T(a_stream_shows_every_byte_it_reads),
+                                       T(pieces_end_at_stripes),
+                                       T(fill_stops_the_stream_with_its_value),
+                                       T(a_failed_attach_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

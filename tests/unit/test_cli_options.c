@@ -35,8 +35,9 @@ static void expect_error(const char *command, const char *part, char **argv, int
 
 static void test_options(void **state) {
     (void)state;
-    struct args a = parsed("run", LINE("vmtn", "--seed", "7", "-p", "x.txt", "--read-only", "--json=r.json", "--set", "nfs.nconnect=4",
-                                       "--set=rcvbuf=1m", "--format", "json", "-q", "--keep_going", "--dry-run=no", "null:"));
+    struct args a = parsed("run", LINE("vmtn", "--seed", "7", "-p", "x.txt", "--read-only", "--json=r.json", "--set",
+                                       "nfs.nconnect=4", "--set=rcvbuf=1m", "--format", "json", "-q", "--keep_going",
+                                       "--dry-run=no", "null:"));
     assert_int_equal(a.n_words, 2);
     assert_string_equal(a.words[0], "vmtn");
     assert_string_equal(a.words[1], "null:");
@@ -57,10 +58,12 @@ static void test_options(void **state) {
 
 static void test_pattern_keys(void **state) {
     (void)state;
-    struct args a = parsed("run", LINE("--iodepth", "32", "--ramp-time=5s", "--end_fsync", "null:", "--end-fsync=0", "--rounds", "4",
-                                       "--readwrite", "randread"));
-    static const struct { const char *key, *value; } wanted[] = {
-        {"iodepth", "32"}, {"ramp_time", "5s"}, {"end_fsync", "1"}, {"end_fsync", "0"}, {"rounds", "4"}, {"rw", "randread"}};
+    struct args a = parsed("run", LINE("--iodepth", "32", "--ramp-time=5s", "--end_fsync", "null:", "--end-fsync=0",
+                                       "--rounds", "4", "--readwrite", "randread"));
+    static const struct {
+        const char *key, *value;
+    } wanted[] = {{"iodepth", "32"},  {"ramp_time", "5s"}, {"end_fsync", "1"},
+                  {"end_fsync", "0"}, {"rounds", "4"},     {"rw", "randread"}};
     assert_int_equal(a.n_keys, 6);
     for (size_t i = 0; i < 6; i++) {
         assert_string_equal(a.keys[i].key, wanted[i].key);
@@ -92,7 +95,8 @@ static void test_unknown_options_name_the_nearest(void **state) {
 
 static void test_access_keys_are_no_options(void **state) {
     (void)state;
-    expect_error("run", "--lat is an access key of a target (null), not an option: write --set LABEL.lat=5ms", LINE("--lat=5ms"));
+    expect_error("run", "--lat is an access key (of targets: null), not an option: write --set LABEL.lat=5ms",
+                 LINE("--lat=5ms"));
     expect_error("run", "write --set LABEL.lat=TIME", LINE("--lat", "5ms"));
 }
 
@@ -153,7 +157,8 @@ static void test_set(void **state) {
     struct targets t;
     struct err err;
     char buf[40];
-    char *words[] = {"a=null:?lat=1us", "b.1=null:", "null:", "b.1=null:"}, *set[] = {"lat=5us", "b.1.lat=7us", "null.servers=2"};
+    char *words[] = {"a=null:?lat=1us", "b.1=null:", "null:", "b.1=null:"},
+         *set[] = {"lat=5us", "b.1.lat=7us", "null.servers=2"};
     if (made(words, 4, set, 3, &t, &err)) fail_msg("%s", err.msg);
     assert_int_equal(t.n, 3);
     assert_int_equal(t.target[1]->n_members, 2);

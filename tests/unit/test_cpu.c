@@ -25,7 +25,8 @@ static void test_other_lines_are_refused(void **state) {
 
 static void test_difference_of_samples(void **state) {
     (void)state;
-    struct cpu_sample a = {.user_ns = 5, .system_ns = 7, .busy_ns = 100, .total_ns = 1000}, b = {.user_ns = 15, .system_ns = 27, .busy_ns = 400, .total_ns = 3000};
+    struct cpu_sample a = {.user_ns = 5, .system_ns = 7, .busy_ns = 100, .total_ns = 1000},
+                      b = {.user_ns = 15, .system_ns = 27, .busy_ns = 400, .total_ns = 3000};
     struct record_cpu cpu;
     cpu_between(&a, &b, &cpu);
     assert_int_equal(cpu.user_ns, 10);

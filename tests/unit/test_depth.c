@@ -21,10 +21,10 @@ static void test_changes_inside_are_weighted_by_time(void **state) {
     (void)state;
     struct depth d;
     depth_init(&d, 0, 100);
-    depth_change(&d, 10, 2);  /* 0 for 10 */
-    depth_change(&d, 40, 3);  /* 2 for 30 */
-    depth_change(&d, 50, -4); /* 5 for 10 */
-    depth_change(&d, 100, -1);/* 1 for 50 */
+    depth_change(&d, 10, 2);   /* 0 for 10 */
+    depth_change(&d, 40, 3);   /* 2 for 30 */
+    depth_change(&d, 50, -4);  /* 5 for 10 */
+    depth_change(&d, 100, -1); /* 1 for 50 */
     assert_int_equal(d.area, 2 * 30 + 5 * 10 + 1 * 50);
 }
 

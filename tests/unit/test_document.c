@@ -58,14 +58,30 @@ static int show_size(const void *field, const void *conf, char *buf, size_t len)
 
 static void test_keys_with_a_parser_of_their_own(void **state) {
     (void)state;
-    struct custom { char *plain, *list, *time, *word; } conf = {"8k", "8k,16k", "20us", "balanced"};
-    const struct option_entry keys[] = {
-        {.name = "plain", .type = OPTION_CUSTOM, .offset = offsetof(struct custom, plain), .value = "SIZE[,SIZE]", .show = show_size},
-        {.name = "list", .type = OPTION_CUSTOM, .offset = offsetof(struct custom, list), .value = "SIZE[,SIZE]", .show = show_size},
-        {.name = "time", .type = OPTION_CUSTOM, .offset = offsetof(struct custom, time), .value = "TIME", .show = show_size},
-        {.name = "word", .type = OPTION_CUSTOM, .offset = offsetof(struct custom, word), .value = "N|balanced", .show = show_size},
-        {.name = NULL}
-    };
+    struct custom {
+        char *plain, *list, *time, *word;
+    } conf = {"8k", "8k,16k", "20us", "balanced"};
+    const struct option_entry keys[] = {{.name = "plain",
+                                         .type = OPTION_CUSTOM,
+                                         .offset = offsetof(struct custom, plain),
+                                         .value = "SIZE[,SIZE]",
+                                         .show = show_size},
+                                        {.name = "list",
+                                         .type = OPTION_CUSTOM,
+                                         .offset = offsetof(struct custom, list),
+                                         .value = "SIZE[,SIZE]",
+                                         .show = show_size},
+                                        {.name = "time",
+                                         .type = OPTION_CUSTOM,
+                                         .offset = offsetof(struct custom, time),
+                                         .value = "TIME",
+                                         .show = show_size},
+                                        {.name = "word",
+                                         .type = OPTION_CUSTOM,
+                                         .offset = offsetof(struct custom, word),
+                                         .value = "N|balanced",
+                                         .show = show_size},
+                                        {.name = NULL}};
     struct document *d = madeup_document();
     document_pattern(d, "p", keys, &conf);
     json_t *j = loaded(d), *p = json_array_get(view_at(j, "plan/patterns"), 0);
@@ -129,7 +145,8 @@ static void test_status_is_the_worst(void **state) {
 static void test_a_target_left_out_is_lost(void **state) {
     (void)state;
     struct document *d = madeup_document();
-    document_target(d, json_pack("{s:s, s:s, s:[], s:[]}", "label", "fc", "lost", "no such device", "members", "warnings"));
+    document_target(
+        d, json_pack("{s:s, s:s, s:[], s:[]}", "label", "fc", "lost", "no such device", "members", "warnings"));
     document_finish(d, false);
     assert_int_equal(document_status(d), STATUS_TARGET);
     document_free(d);

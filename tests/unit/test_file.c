@@ -110,7 +110,8 @@ static void existing(void **state) {
     assert_true(x.facts.exists && x.facts.kind == OBJECT_FILE);
     assert_int_equal(x.facts.size, 3 * 4096 + 100);
     assert_int_equal(x.facts.allocated, st.st_blocks * 512);
-    snprintf(identity, sizeof identity, "file:%u:%u:%llu", major(st.st_dev), minor(st.st_dev), (unsigned long long)st.st_ino);
+    snprintf(identity, sizeof identity, "file:%u:%u:%llu", major(st.st_dev), minor(st.st_dev),
+             (unsigned long long)st.st_ino);
     assert_string_equal(x.facts.identity[0], identity);
     assert_true(x.facts.fs_total > 0 && x.facts.fs_free <= x.facts.fs_total);
     assert_non_null(kv_find(&x.facts.negotiated, "fs_type"));

@@ -155,6 +155,20 @@ static void copy_is_deep(void **state) {
     kv_free(&b);
 }
 
+static void test_gauges_are_not_added_up(void **state) {
+    (void)state;
+    struct kv a = {0}, b = {0};
+    kv_gauge(&a, "tcp_rcv_wnd", 65535);
+    kv_gauge(&b, "tcp_rcv_wnd", 131070);
+    kv_gauge(&b, "tcp_min_rtt_us", 7);
+    kv_merge_sum(&a, &b);
+    kv_merge_sum(&a, &b);
+    assert_int_equal(kv_get_uint(&a, "tcp_rcv_wnd", 0), 131070);
+    assert_int_equal(kv_get_uint(&a, "tcp_min_rtt_us", 0), 7);
+    kv_free(&a);
+    kv_free(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_types_and_order),
@@ -164,6 +178,7 @@ int main(void) {
         cmocka_unit_test(long_keys_are_cut_alike),
         cmocka_unit_test(merging_adds_numbers_only),
         cmocka_unit_test(copy_is_deep),
+        cmocka_unit_test(test_gauges_are_not_added_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,17 +11,17 @@
 #include "backends/local/fs.h"
 #include "backends/local/mountinfo.h"
 
-static const char table[] =
-    "22 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw,errors=remount-ro\n"
-    "30 22 0:30 / /srv rw - tmpfs none rw,size=10k\n"
-    "31 22 0:41 / /mnt/nas rw,noatime shared:9 master:2 - nfs nas:/vol1 rw,vers=3,rsize=65536,wsize=32768,proto=tcp,nconnect=4,hard\n"
-    "this line is none\n"
-    "32 22 0:42 / /mnt/nas\\040two rw - nfs4 nas:/v\\0402 rw,vers=4.2\n"
-    "33 22 8:17 / /data/deep/er rw - xfs /dev/sdb1 rw\n"
-    "34 22 8:33 / /data rw - ext4 /dev/sdc1 rw\n"
-    "35 22 0:50 /sub /pool rw - btrfs /dev/sdd rw,subvol=/sub\n"
-    "36 22 0:51 / /mnt/ssh ro - fuse.sshfs user@host:/ rw,user_id=0,max_read=131072\n"
-    "37 30 0:60 / /srv rw - xfs /dev/sde rw";
+static const char table[] = "22 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw,errors=remount-ro\n"
+                            "30 22 0:30 / /srv rw - tmpfs none rw,size=10k\n"
+                            "31 22 0:41 / /mnt/nas rw,noatime shared:9 master:2 - nfs nas:/vol1 "
+                            "rw,vers=3,rsize=65536,wsize=32768,proto=tcp,nconnect=4,hard\n"
+                            "this line is none\n"
+                            "32 22 0:42 / /mnt/nas\\040two rw - nfs4 nas:/v\\0402 rw,vers=4.2\n"
+                            "33 22 8:17 / /data/deep/er rw - xfs /dev/sdb1 rw\n"
+                            "34 22 8:33 / /data rw - ext4 /dev/sdc1 rw\n"
+                            "35 22 0:50 /sub /pool rw - btrfs /dev/sdd rw,subvol=/sub\n"
+                            "36 22 0:51 / /mnt/ssh ro - fuse.sshfs user@host:/ rw,user_id=0,max_read=131072\n"
+                            "37 30 0:60 / /srv rw - xfs /dev/sde rw";
 
 static void where(const char *path, dev_t dev, const char *point, const char *type) {
     struct mount m;

@@ -44,7 +44,8 @@ static void set_up(struct fixture *x, const char *keys, unsigned depth) {
     clock_virtual_init(&x->clock, 5000);
     struct open_how how = {.conf = x->conf, .mode = OPEN_WRITE, .clock = &x->clock.clock};
     assert_int_equal(backend_null.open(&how, &x->handle, &x->facts, &err), 0);
-    struct attach_how attach = {.depth = depth, .max_io = 65536, .clock = &x->clock.clock, .kinds = &x->kinds, .write = true};
+    struct attach_how attach = {
+        .depth = depth, .max_io = 65536, .clock = &x->clock.clock, .kinds = &x->kinds, .write = true};
     assert_int_equal(backend_null.attach(x->handle, &attach, &x->context, &err), 0);
     for (unsigned i = 0; i < 64; i++) {
         x->request[i] = (struct request){.offset = i * 4096u, .len = 4096, .slot = i, .op = IO_READ};
@@ -276,9 +277,11 @@ static void bad_configurations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(latency_is_exact), cmocka_unit_test(min_waits_for_the_last), cmocka_unit_test(depth_is_the_limit),
-        cmocka_unit_test(two_servers_queue), cmocka_unit_test(varying_latencies), cmocka_unit_test(injected_errors),
-        cmocka_unit_test(lost_context), cmocka_unit_test(bounds_and_flags), cmocka_unit_test(bad_configurations),
+        cmocka_unit_test(latency_is_exact),   cmocka_unit_test(min_waits_for_the_last),
+        cmocka_unit_test(depth_is_the_limit), cmocka_unit_test(two_servers_queue),
+        cmocka_unit_test(varying_latencies),  cmocka_unit_test(injected_errors),
+        cmocka_unit_test(lost_context),       cmocka_unit_test(bounds_and_flags),
+        cmocka_unit_test(bad_configurations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,8 +33,15 @@ static void add_pattern(struct world *w, const char *name, const char *const *ke
 }
 
 static struct facts existing(uint64_t size) {
-    return (struct facts){.exists = true, .kind = OBJECT_LUN, .size = size, .block = 512, .mem_align = 512, .max_io = 1u << 20,
-                          .can_flush = true, .dpofua = ANSWER_YES, .allocated = UINT64_MAX};
+    return (struct facts){.exists = true,
+                          .kind = OBJECT_LUN,
+                          .size = size,
+                          .block = 512,
+                          .mem_align = 512,
+                          .max_io = 1u << 20,
+                          .can_flush = true,
+                          .dpofua = ANSWER_YES,
+                          .allocated = UINT64_MAX};
 }
 
 static struct world *world_new(unsigned n_targets) {

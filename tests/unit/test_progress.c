@@ -11,9 +11,19 @@
 #include "tests/unit/madeup.h"
 
 static struct session_progress window(void) {
-    return (struct session_progress){.phase = PHASE_WINDOW, .pattern = "RealLife", .target = "nfs", .round = 2, .rounds = 4, .run = 3,
-                                     .runs = 8, .phase_elapsed_ns = 10 * NS_PER_SEC, .phase_ns = 30 * NS_PER_SEC, .iops = 3472,
-                                     .bytes_per_second = 108.5 * 1048576, .lat_mean_ns = 17280000, .left_ns = 270 * NS_PER_SEC};
+    return (struct session_progress){.phase = PHASE_WINDOW,
+                                     .pattern = "RealLife",
+                                     .target = "nfs",
+                                     .round = 2,
+                                     .rounds = 4,
+                                     .run = 3,
+                                     .runs = 8,
+                                     .phase_elapsed_ns = 10 * NS_PER_SEC,
+                                     .phase_ns = 30 * NS_PER_SEC,
+                                     .iops = 3472,
+                                     .bytes_per_second = 108.5 * 1048576,
+                                     .lat_mean_ns = 17280000,
+                                     .left_ns = 270 * NS_PER_SEC};
 }
 
 static void expect_line(struct session_progress p, unsigned width, const char *wanted) {
@@ -32,10 +42,15 @@ static void test_line(void **state) {
     p.errors = 12;
     p.rounds = 1;
     expect_line(p, 200, "nfs  RealLife  window 20 s  left 4 min 30 s  3472 IOPS  108.5 MiB/s  17.3 ms  12 errors");
-    p = (struct session_progress){.phase = PHASE_FILL, .target = "fc", .done_bytes = 1ull << 30, .total_bytes = 4ull << 30,
-                                  .bytes_per_second = 100 * 1048576, .left_ns = 60 * NS_PER_SEC};
+    p = (struct session_progress){.phase = PHASE_FILL,
+                                  .target = "fc",
+                                  .done_bytes = 1ull << 30,
+                                  .total_bytes = 4ull << 30,
+                                  .bytes_per_second = 100 * 1048576,
+                                  .left_ns = 60 * NS_PER_SEC};
     expect_line(p, 200, "fc  fill 25 %  left 1 min  100.0 MiB/s");
-    p = (struct session_progress){.phase = PHASE_SETTLE, .target = "fc\x1b", .pattern = "a\nb", .phase_ns = 5, .phase_elapsed_ns = 9};
+    p = (struct session_progress){
+        .phase = PHASE_SETTLE, .target = "fc\x1b", .pattern = "a\nb", .phase_ns = 5, .phase_elapsed_ns = 9};
     expect_line(p, 200, "fc\\x1B  a\\x0Ab  settle 0 s");
 }
 
@@ -44,7 +59,8 @@ static void test_narrow_terminal(void **state) {
     struct session_progress p = window();
     expect_line(p, 20, "nfs  RealLife  round");
     expect_line(p, 0, "");
-    p.pattern = "gr\xc3\xb6\xc3\x9f" "er";
+    p.pattern = "gr\xc3\xb6\xc3\x9f"
+                "er";
     for (unsigned width = 0; width < 90; width++) {
         char line[300];
         progress_line(&p, width, line, sizeof line);
@@ -55,9 +71,15 @@ static void test_narrow_terminal(void **state) {
     }
 }
 
-struct capture { FILE *out; char *text; size_t len; };
+struct capture {
+    FILE *out;
+    char *text;
+    size_t len;
+};
 
-static void capture(struct capture *c) { c->out = open_memstream(&c->text, &c->len); }
+static void capture(struct capture *c) {
+    c->out = open_memstream(&c->text, &c->len);
+}
 
 static void expect_text(struct capture *c, const char *wanted) {
     fclose(c->out);
@@ -111,7 +133,8 @@ static void test_on_a_terminal(void **state) {
     progress_init(&p, c.out, true, false, 8);
     feed(&p);
     /* A line that is said takes the place of the one that is drawn, and nothing is left at the end. */
-    expect_text(&c, "\rnfs  RealLif\033[K\r\033[Ksamedisk: 3 of 256 sampled blocks are holes\n\rnfs  RealLif\033[K\r\033[K");
+    expect_text(
+        &c, "\rnfs  RealLif\033[K\r\033[Ksamedisk: 3 of 256 sampled blocks are holes\n\rnfs  RealLif\033[K\r\033[K");
 }
 
 static void test_quiet(void **state) {

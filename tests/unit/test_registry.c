@@ -104,7 +104,10 @@ static void tops(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_url), cmocka_unit_test(unknown_schemes), cmocka_unit_test(tables_are_whole), cmocka_unit_test(tops),
+        cmocka_unit_test(by_url),
+        cmocka_unit_test(unknown_schemes),
+        cmocka_unit_test(tables_are_whole),
+        cmocka_unit_test(tops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,10 +14,10 @@
 #include "fake_backend.h"
 #include "safety/safety.h"
 
-#define MIB (1ULL << 20)
-#define GIB (1ULL << 30)
+#define MIB  (1ULL << 20)
+#define GIB  (1ULL << 30)
 #define SIZE (16 * MIB)
-#define NAA "naa.600601601234"
+#define NAA  "naa.600601601234"
 
 struct bench {
     char root[64], sys[80], proc[80];
@@ -62,8 +62,13 @@ static int setup(void **state) {
         b->targets[t] = &b->target[t];
         b->target[t].clock = &b->clock;
     }
-    b->wish = (struct safety_wish){ .targets = b->targets, .writes = true, .needed_size = 8 * MIB, .write_to = 8 * MIB,
-                                    .destroy = b->destroy, .sysfs = b->sys, .proc = b->proc };
+    b->wish = (struct safety_wish){.targets = b->targets,
+                                   .writes = true,
+                                   .needed_size = 8 * MIB,
+                                   .write_to = 8 * MIB,
+                                   .destroy = b->destroy,
+                                   .sysfs = b->sys,
+                                   .proc = b->proc};
     *state = b;
     return 0;
 }
@@ -89,7 +94,8 @@ static int teardown(void **state) {
 }
 
 /* Fake `i` as a member of target `t`. */
-static struct facts *member(struct bench *b, unsigned t, const char *label, unsigned i, const char *url, const char *identity) {
+static struct facts *member(struct bench *b, unsigned t, const char *label, unsigned i, const char *url,
+                            const char *identity) {
     struct target *target = &b->target[t];
     struct member *m = &target->member[target->n_members++];
     struct fake **conf = malloc(sizeof(*conf));
@@ -119,7 +125,7 @@ static void missing(struct facts *f) {
 }
 
 static void type(struct bench *b, const char *label, const char *what) {
-    b->destroy[b->wish.n_destroy++] = (struct safety_destroy){ label, what };
+    b->destroy[b->wish.n_destroy++] = (struct safety_destroy){label, what};
 }
 
 static int examine(struct bench *b) {
@@ -152,12 +158,13 @@ static void zeros(void **state) {
     struct bench *b = *state;
 
     lun(b);
-    expect_refusal(b, "fc: refused: all zeros were found on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA ")\n"
+    expect_refusal(b, "fc: refused: all zeros (1282 blocks read) were found on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA ")\n"
                       "to overwrite it, type: --destroy fc (safest: --destroy fc=" NAA ")");
     type(b, "fc", NULL);
-    expect_verdict(b, SAFETY_CONSENTED, "fc: all zeros on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA "), the same object as unused "
+    expect_verdict(b, SAFETY_CONSENTED,
+                   "fc: all zeros (1282 blocks read) on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA "), the same object as unused "
                    "/dev/sdxb; will be overwritten from 0 to 8 MiB, agreed by --destroy fc");
-    assert_string_equal(b->report.decision[0].found, "all zeros");
+    assert_string_equal(b->report.decision[0].found, "all zeros (1282 blocks read)");
     assert_int_equal(safety_apply(&b->wish, &b->report, &b->err), 0);
     assert_true(b->target[0].member[0].consented);
     assert_false(b->target[0].member[0].created);
@@ -173,7 +180,8 @@ static void own_data(void **state) {
     b->wish.needed_size = SIZE + 1; /* used again only after the size check */
     expect_refusal(b, "has 16 MiB (16777216 bytes), and the plan needs 16.0 MiB (16777217 bytes)");
     b->wish.needed_size = SIZE;
-    expect_verdict(b, SAFETY_OWN_DATA, "fc: samedisk data on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA "), the same object as "
+    expect_verdict(b, SAFETY_OWN_DATA,
+                   "fc: samedisk data on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA "), the same object as "
                    "unused /dev/sdxb; will be overwritten from 0 to 8 MiB");
     assert_int_equal(safety_apply(&b->wish, &b->report, &b->err), 0);
     assert_true(b->target[0].member[0].consented);
@@ -186,8 +194,9 @@ static void unknown_data(void **state) {
     image_ours(b->fake[0].fd, 0, 8 * MIB);
     put(b->fake[0].fd, 4096, "a database, say", 15);
     expect_refusal(b, "fc: refused: unknown data (");
-    assert_non_null(strstr(b->report.decision[0].text, "\nto overwrite it, type: --destroy fc=unknown-data (safest: --destroy "
-                                                       "fc=" NAA " --destroy fc=unknown-data)"));
+    assert_non_null(strstr(b->report.decision[0].text,
+                           "\nto overwrite it, type: --destroy fc=unknown-data (safest: --destroy "
+                           "fc=" NAA " --destroy fc=unknown-data)"));
     type(b, "fc", NAA);
     expect_refusal(b, "\nwhat was typed lacks unknown-data; to overwrite it, type: --destroy fc=unknown-data");
     type(b, "fc", "unknown-data");
@@ -197,14 +206,16 @@ static void unknown_data(void **state) {
 
 static void signatures(void **state) {
     struct bench *b = *state;
-    const struct image_part part[] = { { MIB, 4 * MIB }, { 8 * MIB, 4 * MIB } };
+    const struct image_part part[] = {{MIB, 4 * MIB}, {8 * MIB, 4 * MIB}};
 
     lun(b);
     image_gpt(b->fake[0].fd, SIZE, 512, part, 2, 1);
     image_ext4(b->fake[0].fd, part[0].start, part[0].size, "data");
-    expect_refusal(b, "fc: refused: GPT partition table with 2 partitions; partition 1 at 1 MiB: ext4 file system \"data\" was found "
-                      "on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA ")\nto overwrite it, type: --destroy fc=gpt,ext4 (safest: "
-                      "--destroy fc=" NAA " --destroy fc=gpt,ext4)");
+    expect_refusal(
+        b,
+        "fc: refused: GPT partition table with 2 partitions; partition 1 at 1 MiB: ext4 file system \"data\" was found "
+        "on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA ")\nto overwrite it, type: --destroy fc=gpt,ext4 (safest: "
+        "--destroy fc=" NAA " --destroy fc=gpt,ext4)");
     type(b, "fc", "gpt");
     expect_refusal(b, "\nwhat was typed lacks ext4; to overwrite");
     type(b, "fc", "xfs");
@@ -242,7 +253,8 @@ static void a_read_that_fails(void **state) {
     type(b, "fc", NULL);
     assert_int_equal(examine(b), -1);
     assert_int_equal(b->err.status, STATUS_TARGET);
-    assert_non_null(strstr(b->err.msg, "fc: looking at what is on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA "): reading"));
+    assert_non_null(
+        strstr(b->err.msg, "fc: looking at what is on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA "): reading"));
 }
 
 /* ---- use ---- */
@@ -252,7 +264,8 @@ static void in_use_whatever_was_typed(void **state) {
 
     strcpy(lun(b)->in_use, "a reservation of iqn.\x1b[1m");
     type(b, "fc", NULL);
-    expect_refusal(b, "fc: refused: iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA ") is in use: a reservation of iqn.\\x1B[1m");
+    expect_refusal(b, "fc: refused: iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA
+                      ") is in use: a reservation of iqn.\\x1B[1m");
     assert_int_equal(b->fake[0].reads, 0); /* it is not even looked at */
 }
 
@@ -292,7 +305,7 @@ static void would_create(void **state) {
 
     missing(member(b, 0, "nfs", 0, "nfs://10.0.0.1/vol1/vm.dat", ""));
     b->wish.needed_size = b->wish.write_to = GIB;
-    expect_verdict(b, SAFETY_CREATE, "nfs: would create nfs://10.0.0.1/vol1/vm.dat, 1 GiB");
+    expect_verdict(b, SAFETY_CREATE, "nfs: nfs://10.0.0.1/vol1/vm.dat does not exist; will be created with 1 GiB");
     assert_int_equal(b->report.decision[0].create_size, GIB);
     assert_int_equal(b->fake[0].creates, 0);
     assert_int_equal(safety_apply(&b->wish, &b->report, &b->err), 0);
@@ -317,11 +330,14 @@ static void forbidden_folders(void **state) {
     snprintf(link, sizeof(link), "%s/link", b->root);
     assert_int_equal(symlink("/proc/self", link), 0);
     snprintf(url, sizeof(url), "file:%s/link/x", b->root);
-    const struct { const char *url, *says; } cases[] = {
-        { "/dev/shm/x", "lies under /dev" }, { "file:/proc/x", "lies under /proc" }, { "file:/sys/kernel/x", "lies under /sys" },
-        { "file:/tmp/../sys/x", "lies under /sys" }, { url, "lies under /proc" },
-        { "file:/no/such/folder/x", "its folder: No such file or directory" }
-    };
+    const struct {
+        const char *url, *says;
+    } cases[] = {{"/dev/shm/x", "lies under /dev"},
+                 {"file:/proc/x", "lies under /proc"},
+                 {"file:/sys/kernel/x", "lies under /sys"},
+                 {"file:/tmp/../sys/x", "lies under /sys"},
+                 {url, "lies under /proc"},
+                 {"file:/no/such/folder/x", "its folder: No such file or directory"}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         target_free(&b->target[0]);
@@ -346,7 +362,8 @@ static void root_file_system_must_be_spelled_out(void **state) {
     snprintf(url, sizeof(url), "file:%s/new", b->root);
     missing(f = member(b, 0, "file", 0, path, ""));
     f->root_fs = 1;
-    expect_refusal(b, "does not exist and would be created on the root file system\nif it is meant, spell it out: file:/PATH");
+    expect_refusal(
+        b, "does not exist and would be created on the root file system\nif it is meant, spell it out: file:/PATH");
     target_free(&b->target[0]);
     missing(f = member(b, 0, "file", 0, url, ""));
     f->root_fs = 1;
@@ -359,15 +376,21 @@ static void root_file_system_must_be_spelled_out(void **state) {
 static void space(void **state) {
     struct bench *b = *state;
     struct facts *f = member(b, 0, "nfs", 0, "nfs://10.0.0.1/vol1/a", "");
-    static const struct { uint64_t total, free, size; bool full, ok; } cases[] = {
-        { 1000 * GIB, 200 * GIB, 100 * GIB, false, true },             /* 10 % of 1000 remain */
-        { 1000 * GIB, 200 * GIB, 100 * GIB + 1, false, false },
-        { 1000 * GIB, 200 * GIB, 100 * GIB + 1, true, true },
-        { 50 * GIB, 20 * GIB, 10 * GIB, false, true },                 /* 10 GiB remain, of which 10 % were only 5 */
-        { 50 * GIB, 20 * GIB, 10 * GIB + 1, false, false },
-        { GIB, GIB, 8 * MIB, false, false }, { GIB, GIB, 8 * MIB, true, true }, /* a small test file system */
-        { GIB, 8 * MIB, 8 * MIB, true, true }, { GIB, 8 * MIB, 8 * MIB + 1, true, false }, /* it must fit in any case */
-        { 0, 0, 8 * MIB, false, false }, { 0, 0, 8 * MIB, true, true }  /* unknown */
+    static const struct {
+        uint64_t total, free, size;
+        bool full, ok;
+    } cases[] = {
+        {1000 * GIB, 200 * GIB, 100 * GIB, false, true}, /* 10 % of 1000 remain */
+        {1000 * GIB, 200 * GIB, 100 * GIB + 1, false, false},
+        {1000 * GIB, 200 * GIB, 100 * GIB + 1, true, true},
+        {50 * GIB, 20 * GIB, 10 * GIB, false, true}, /* 10 GiB remain, of which 10 % were only 5 */
+        {50 * GIB, 20 * GIB, 10 * GIB + 1, false, false},
+        {GIB, GIB, 8 * MIB, false, false},
+        {GIB, GIB, 8 * MIB, true, true}, /* a small test file system */
+        {GIB, 8 * MIB, 8 * MIB, true, true},
+        {GIB, 8 * MIB, 8 * MIB + 1, true, false}, /* it must fit in any case */
+        {0, 0, 8 * MIB, false, false},
+        {0, 0, 8 * MIB, true, true} /* unknown */
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -385,7 +408,8 @@ static void space(void **state) {
     b->wish.needed_size = b->wish.write_to = 5 * GIB;
     b->wish.allow_full = false;
     target_close(&b->target[0]);
-    expect_refusal(b, "5 GiB would be allocated; of the 104 GiB free on its file system (1000 GiB in all) 100 GiB must remain");
+    expect_refusal(
+        b, "5 GiB would be allocated; of the 104 GiB free on its file system (1000 GiB in all) 100 GiB must remain");
 }
 
 static void files_on_one_file_system_add_up(void **state) {
@@ -447,7 +471,8 @@ static void one_object_under_two_labels(void **state) {
     /* A file and a block view never both write. */
     target_close(&b->target[0]);
     f->kind = OBJECT_FILE;
-    expect_refusal(b, "fc: refused: /dev/sdxb (" NAA ") is the same object as iscsi://10.0.0.1/iqn.x:t/0 (" NAA ") of target iscsi; a "
+    expect_refusal(b, "fc: refused: /dev/sdxb (" NAA ") is the same object as iscsi://10.0.0.1/iqn.x:t/0 (" NAA
+                      ") of target iscsi; a "
                       "file and a block view of one object never both write");
     b->wish.writes = false;
     assert_int_equal(examine(b), 0);
@@ -462,7 +487,8 @@ static void one_device_twice(void **state) {
         f->rdev = makedev(250, 16);
     }
     type(b, "fc", NULL);
-    expect_refusal(b, "fc-2: refused: /dev/sdxb (dev:250:16) is the device of target fc, which opens it exclusively to write");
+    expect_refusal(
+        b, "fc-2: refused: /dev/sdxb (dev:250:16) is the device of target fc, which opens it exclusively to write");
 }
 
 static void a_member_twice(void **state) {
@@ -628,7 +654,8 @@ static void cleaning_up(void **state) {
     assert_int_equal(safety_apply(&b->wish, &b->report, &b->err), 0);
     b->fake[1].creates = 0; /* somebody put another file in its place */
     assert_int_equal(safety_cleanup(b->targets, 3, say, b, &b->err), -1);
-    assert_string_equal(b->said, "nfs: removed: nfs://h/e/f\nnfs-2: not removed: nfs://h/e/g: it is another file by now\n");
+    assert_string_equal(b->said,
+                        "nfs: removed: nfs://h/e/f\nnfs-2: not removed: nfs://h/e/g: it is another file by now\n");
     assert_string_equal(b->err.msg, "nfs-2: not removed: nfs://h/e/g: it is another file by now");
     assert_int_equal(b->fake[0].removes, 1);
     assert_int_equal(b->fake[2].removes, 0); /* was there before */
@@ -640,14 +667,35 @@ static void cleaning_up(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(zeros), T(own_data), T(unknown_data), T(signatures), T(identity_of_another_object), T(label_that_no_target_has),
-        T(a_read_that_fails), T(in_use_whatever_was_typed), T(a_lun_that_is_a_mounted_local_disk),
-        T(without_sysfs_no_lun_is_written), T(write_protected), T(would_create), T(a_directory_with_locks), T(forbidden_folders),
-        T(root_file_system_must_be_spelled_out), T(space), T(files_on_one_file_system_add_up), T(holes_need_space_too),
-        T(one_object_under_two_labels), T(one_device_twice), T(a_member_twice), T(members_are_judged_by_their_part),
-        T(one_new_file_by_two_labels), T(all_refusals_are_told), T(what_to_type_is_never_cut), T(reading_plans_only_check_sizes),
-        T(null_needs_no_consent), T(failing_to_apply_leaves_nothing_behind), T(in_use_at_last), T(cleaning_up)
-    };
+    const struct CMUnitTest tests[] = {T(zeros),
+                                       T(own_data),
+                                       T(unknown_data),
+                                       T(signatures),
+                                       T(identity_of_another_object),
+                                       T(label_that_no_target_has),
+                                       T(a_read_that_fails),
+                                       T(in_use_whatever_was_typed),
+                                       T(a_lun_that_is_a_mounted_local_disk),
+                                       T(without_sysfs_no_lun_is_written),
+                                       T(write_protected),
+                                       T(would_create),
+                                       T(a_directory_with_locks),
+                                       T(forbidden_folders),
+                                       T(root_file_system_must_be_spelled_out),
+                                       T(space),
+                                       T(files_on_one_file_system_add_up),
+                                       T(holes_need_space_too),
+                                       T(one_object_under_two_labels),
+                                       T(one_device_twice),
+                                       T(a_member_twice),
+                                       T(members_are_judged_by_their_part),
+                                       T(one_new_file_by_two_labels),
+                                       T(all_refusals_are_told),
+                                       T(what_to_type_is_never_cut),
+                                       T(reading_plans_only_check_sizes),
+                                       T(null_needs_no_consent),
+                                       T(failing_to_apply_leaves_nothing_behind),
+                                       T(in_use_at_last),
+                                       T(cleaning_up)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

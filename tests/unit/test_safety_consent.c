@@ -11,7 +11,7 @@
 
 #include "safety/consent.h"
 
-#define NAA "naa.600601601234"
+#define NAA   "naa.600601601234"
 #define OTHER "naa.600601609999"
 
 struct bench {
@@ -42,8 +42,12 @@ static struct content *add_party(struct bench *b, const char *label, const char 
     b->facts[b->n].exists = true;
     b->facts[b->n].size = 1 << 30;
     snprintf(b->facts[b->n].identity[0], sizeof(b->facts[b->n].identity[0]), "%s", identity);
-    *p = (struct consent_party){ .label = label, .facts = &b->facts[b->n], .content = &b->content[b->n], .looked = true,
-                                 .complaint = b->complaint[b->n], .complaint_len = sizeof(b->complaint[b->n]) };
+    *p = (struct consent_party){.label = label,
+                                .facts = &b->facts[b->n],
+                                .content = &b->content[b->n],
+                                .looked = true,
+                                .complaint = b->complaint[b->n],
+                                .complaint_len = sizeof(b->complaint[b->n])};
     return &b->content[b->n++];
 }
 
@@ -54,11 +58,12 @@ static void found(struct content *c, const char *name) {
 }
 
 static void type(struct bench *b, const char *label, const char *what) {
-    b->destroy[b->n_destroy++] = (struct safety_destroy){ label, what };
+    b->destroy[b->n_destroy++] = (struct safety_destroy){label, what};
 }
 
 static bool covers(struct bench *b, size_t i) {
-    return consent_covers(b->destroy, b->n_destroy, b->party, b->n, i, b->by, sizeof(b->by), b->missing, sizeof(b->missing));
+    return consent_covers(b->destroy, b->n_destroy, b->party, b->n, i, b->by, sizeof(b->by), b->missing,
+                          sizeof(b->missing));
 }
 
 static int check(struct bench *b) {
@@ -80,25 +85,28 @@ static void fill(struct content *c, int kind) {
 /* Which words cover what: rows are what was typed (one --destroy each, NULL ends), columns what is there. */
 static void matrix(void **state) {
     struct bench *b = *state;
-    static const struct { const char *what[3]; bool covers[KINDS]; } rows[] = {
+    static const struct {
+        const char *what[3];
+        bool covers[KINDS];
+    } rows[] = {
         /*                               ZEROS  OWN    UNKN   EXT4   GPT+EXT4 */
-        { { "" },                      { true,  true,  false, false, false } },
-        { { NAA },                     { true,  true,  false, false, false } },
-        { { "NAA.600601601234" },      { true,  true,  false, false, false } },
-        { { OTHER },                   { false, false, false, false, false } },
-        { { "unknown-data" },          { true,  true,  true,  false, false } },
-        { { "Unknown-Data" },          { true,  true,  true,  false, false } },
-        { { "ext4" },                  { true,  true,  false, true,  false } },
-        { { "EXT4" },                  { true,  true,  false, true,  false } },
-        { { "gpt" },                   { true,  true,  false, false, false } },
-        { { "gpt,ext4" },              { true,  true,  false, true,  true  } },
-        { { "ext4,gpt" },              { true,  true,  false, true,  true  } },
-        { { "gpt", "ext4" },           { true,  true,  false, true,  true  } },
-        { { "gpt", NAA },              { true,  true,  false, false, false } },
-        { { "gpt,ext4," NAA },         { true,  true,  false, true,  true  } },
-        { { "gpt,ext4", OTHER },       { false, false, false, false, false } },
-        { { "ext4,unknown-data" },     { true,  true,  true,  true,  false } },
-        { { "xfs" },                   { true,  true,  false, false, false } },
+        {{""}, {true, true, false, false, false}},
+        {{NAA}, {true, true, false, false, false}},
+        {{"NAA.600601601234"}, {true, true, false, false, false}},
+        {{OTHER}, {false, false, false, false, false}},
+        {{"unknown-data"}, {true, true, true, false, false}},
+        {{"Unknown-Data"}, {true, true, true, false, false}},
+        {{"ext4"}, {true, true, false, true, false}},
+        {{"EXT4"}, {true, true, false, true, false}},
+        {{"gpt"}, {true, true, false, false, false}},
+        {{"gpt,ext4"}, {true, true, false, true, true}},
+        {{"ext4,gpt"}, {true, true, false, true, true}},
+        {{"gpt", "ext4"}, {true, true, false, true, true}},
+        {{"gpt", NAA}, {true, true, false, false, false}},
+        {{"gpt,ext4," NAA}, {true, true, false, true, true}},
+        {{"gpt,ext4", OTHER}, {false, false, false, false, false}},
+        {{"ext4,unknown-data"}, {true, true, true, true, false}},
+        {{"xfs"}, {true, true, false, false, false}},
     };
 
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
@@ -108,7 +116,8 @@ static void matrix(void **state) {
             fill(add_party(b, "fc", NAA), kind);
             for (int i = 0; i < 3 && rows[r].what[i]; i++) type(b, "fc", rows[r].what[i]);
             if (covers(b, 0) != want)
-                fail_msg("row %zu (%s), content %d: wanted %d, missing \"%s\"", r, rows[r].what[0], kind, want, b->missing);
+                fail_msg("row %zu (%s), content %d: wanted %d, missing \"%s\"", r, rows[r].what[0], kind, want,
+                         b->missing);
             if (!want) assert_string_not_equal(b->missing, "");
             assert_non_null(strstr(b->by, "--destroy fc"));
         }
@@ -133,17 +142,18 @@ static void no_word_covers_nothing(void **state) {
 
 static void typos_do_not_pass(void **state) {
     struct bench *b = *state;
-    static const struct { const char *what, *says; } bad[] = {
-        { "xfs", "--destroy fc=xfs names what is not there: found was some gpt; some ext4" },
-        { "ext5", "--destroy fc=ext5 names what is not there (and no file system, table or identity): found was some gpt; some ext4" },
-        { "gpt,ext", "--destroy fc=ext names what is not there (and no file system, table or identity)" },
-        { OTHER, "--destroy fc=" OTHER " means another object: fc is " NAA },
-        { "gpt,ext4," OTHER, "means another object: fc is " NAA },
-        { "gpt,,ext4", "--destroy fc=... holds an empty word" },
-        { "gpt,", "--destroy fc=... holds an empty word" },
-        { "a\x1b[m", "a\\x1B[m names what is not there" }
-    };
-    static const char *const good[] = { NULL, "", "gpt", "ext4,gpt", "unknown-data", NAA, "gpt,ext4," NAA };
+    static const struct {
+        const char *what, *says;
+    } bad[] = {{"xfs", "--destroy fc=xfs names what is not there: found was some gpt; some ext4"},
+               {"ext5", "--destroy fc=ext5 names what is not there (and no file system, table or identity): found was "
+                        "some gpt; some ext4"},
+               {"gpt,ext", "--destroy fc=ext names what is not there (and no file system, table or identity)"},
+               {OTHER, "--destroy fc=" OTHER " means another object: fc is " NAA},
+               {"gpt,ext4," OTHER, "means another object: fc is " NAA},
+               {"gpt,,ext4", "--destroy fc=... holds an empty word"},
+               {"gpt,", "--destroy fc=... holds an empty word"},
+               {"a\x1b[m", "a\\x1B[m names what is not there"}};
+    static const char *const good[] = {NULL, "", "gpt", "ext4,gpt", "unknown-data", NAA, "gpt,ext4," NAA};
 
     fill(add_party(b, "fc", NAA), GPT_EXT4);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -232,11 +242,12 @@ static void any_of_its_identities_will_do(void **state) {
 
 static void what_is_offered(void **state) {
     struct bench *b = *state;
-    static const struct { int kind; const char *plain, *identity; } cases[] = {
-        { ZEROS, "--destroy fc", "--destroy fc=" NAA },
-        { UNKNOWN, "--destroy fc=unknown-data", "--destroy fc=" NAA " --destroy fc=unknown-data" },
-        { GPT_EXT4, "--destroy fc=gpt,ext4", "--destroy fc=" NAA " --destroy fc=gpt,ext4" }
-    };
+    static const struct {
+        int kind;
+        const char *plain, *identity;
+    } cases[] = {{ZEROS, "--destroy fc", "--destroy fc=" NAA},
+                 {UNKNOWN, "--destroy fc=unknown-data", "--destroy fc=" NAA " --destroy fc=unknown-data"},
+                 {GPT_EXT4, "--destroy fc=gpt,ext4", "--destroy fc=" NAA " --destroy fc=gpt,ext4"}};
 
     fill(add_party(b, "fc", NAA), ZEROS);
     for (int i = 0; i < 3; i++) {
@@ -281,10 +292,15 @@ static void words_for_what_was_not_looked_at(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(matrix), T(no_word_covers_nothing), T(typos_do_not_pass), T(an_unknown_label_is_an_error),
-        T(several_members_of_a_label), T(one_object_under_two_labels), T(identities_with_blanks_and_commas),
-        T(any_of_its_identities_will_do), T(what_is_offered), T(words_for_what_was_not_looked_at)
-    };
+    const struct CMUnitTest tests[] = {T(matrix),
+                                       T(no_word_covers_nothing),
+                                       T(typos_do_not_pass),
+                                       T(an_unknown_label_is_an_error),
+                                       T(several_members_of_a_label),
+                                       T(one_object_under_two_labels),
+                                       T(identities_with_blanks_and_commas),
+                                       T(any_of_its_identities_will_do),
+                                       T(what_is_offered),
+                                       T(words_for_what_was_not_looked_at)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

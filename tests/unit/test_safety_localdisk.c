@@ -327,19 +327,34 @@ static void behind_a_loop_device(void **state) {
 }
 
 /* A page of designators: one of a port, a T10 name, an EUI, a NAA name, a SCSI name string. */
-static const unsigned char page83[] = {
-    0, 0x83, 0, 12 + 20 + 12 + 20 + 24,
-    0x61, 0x93, 0, 8, 0x50, 0, 0, 0, 0, 0, 0, 1,
-    0x02, 0x01, 0, 16, 'A', 'C', 'M', 'E', ' ', ' ', ' ', ' ', 'd', 'i', 's', 'k', ' ', '7', ' ', ' ',
-    0x01, 0x02, 0, 8, 0, 0x25, 0x38, 1, 2, 3, 4, 5,
-    0x01, 0x03, 0, 16, 0x60, 0x0a, 0x09, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x42,
-    0x03, 0x08, 0, 20, 'e', 'u', 'i', '.', 'A', 'B', 'C', 'D', '0', '0', '0', '0', '0', '0', '0', '0', '0', '0', '0', '1'
-};
+static const unsigned char page83[] = {0,    0x83, 0,    12 + 20 + 12 + 20 + 24,
+                                       0x61, 0x93, 0,    8,
+                                       0x50, 0,    0,    0,
+                                       0,    0,    0,    1,
+                                       0x02, 0x01, 0,    16,
+                                       'A',  'C',  'M',  'E',
+                                       ' ',  ' ',  ' ',  ' ',
+                                       'd',  'i',  's',  'k',
+                                       ' ',  '7',  ' ',  ' ',
+                                       0x01, 0x02, 0,    8,
+                                       0,    0x25, 0x38, 1,
+                                       2,    3,    4,    5,
+                                       0x01, 0x03, 0,    16,
+                                       0x60, 0x0a, 0x09, 0x80,
+                                       0,    0,    0,    0,
+                                       0,    0,    0,    0,
+                                       0,    0,    0,    0x42,
+                                       0x03, 0x08, 0,    20,
+                                       'e',  'u',  'i',  '.',
+                                       'A',  'B',  'C',  'D',
+                                       '0',  '0',  '0',  '0',
+                                       '0',  '0',  '0',  '0',
+                                       '0',  '0',  '0',  '1'};
 
 static void every_designator_of_the_page_counts(void **state) {
     struct bench *b = *state;
-    static const char *const names[] = { "naa.600a0980000000000000000000000042", "t10.ACME disk 7", "eui.0025380102030405",
-                                         "eui.ABCD000000000001" };
+    static const char *const names[] = {"naa.600a0980000000000000000000000042", "t10.ACME disk 7",
+                                        "eui.0025380102030405", "eui.ABCD000000000001"};
 
     disk(b, "sdxd", "250:48\n", NULL);
     write_file(b, (const char *)page83, sizeof(page83), "sys/block/sdxd/device/vpd_pg83");
@@ -436,12 +451,25 @@ static void this_machine(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(nobody), T(mounted), T(a_partition_is_mounted), T(mounted_under_another_number), T(mounted_in_another_namespace),
-        T(swap), T(swap_file), T(held), T(a_multipath_map_is_no_user), T(but_the_maps_users_are),
-        T(a_path_that_is_mounted_behind_the_map), T(the_same_partition_by_another_path), T(behind_a_loop_device),
-        T(every_designator_of_the_page_counts), T(pages_that_are_cut), T(serial_numbers), T(nvme),
-        T(what_sysfs_does_not_list_is_not_written), T(what_cannot_be_read_is_an_error), T(this_machine)
-    };
+    const struct CMUnitTest tests[] = {T(nobody),
+                                       T(mounted),
+                                       T(a_partition_is_mounted),
+                                       T(mounted_under_another_number),
+                                       T(mounted_in_another_namespace),
+                                       T(swap),
+                                       T(swap_file),
+                                       T(held),
+                                       T(a_multipath_map_is_no_user),
+                                       T(but_the_maps_users_are),
+                                       T(a_path_that_is_mounted_behind_the_map),
+                                       T(the_same_partition_by_another_path),
+                                       T(behind_a_loop_device),
+                                       T(every_designator_of_the_page_counts),
+                                       T(pages_that_are_cut),
+                                       T(serial_numbers),
+                                       T(nvme),
+                                       T(what_sysfs_does_not_list_is_not_written),
+                                       T(what_cannot_be_read_is_an_error),
+                                       T(this_machine)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

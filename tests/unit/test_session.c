@@ -86,7 +86,9 @@ static void test_rounds_patterns_and_targets_in_order(void **state) {
         snprintf(word, sizeof word, "%s%s", s->record[i]->pattern[0] == 'r' ? "" : "w", s->record[i]->target);
         strcat(order, word);
     }
-    assert_string_equal(order, "abc" "wawbwc" "bcacabcbaacbbac");
+    assert_string_equal(order, "abc"
+                               "wawbwc"
+                               "bcacabcbaacbbac");
     assert_int_equal(s->record[6]->round, 2);
     assert_int_equal(s->record[6]->order, 1);
     show_free(s);
@@ -95,7 +97,8 @@ static void test_rounds_patterns_and_targets_in_order(void **state) {
 static void test_figures_of_each_target(void **state) {
     (void)state;
     struct show *s = show_new(2, LIST("null:?size=16m&lat=1ms", "null:?size=16m&lat=5ms"));
-    add(s, "mix", LIST("rw", "randrw", "iodepth", "8", "ramp_time", "1s", "runtime", "10s", "rounds", "2", "numjobs", "2"));
+    add(s, "mix",
+        LIST("rw", "randrw", "iodepth", "8", "ramp_time", "1s", "runtime", "10s", "rounds", "2", "numjobs", "2"));
     assert_int_equal(go(s), STATUS_OK);
     for (unsigned i = 0; i < s->n; i++) {
         const struct record *r = s->record[i];
@@ -148,7 +151,8 @@ static void test_errors_give_status_io(void **state) {
     add(s, "r", LIST("rw", "randread", "iodepth", "4", "ramp_time", "0", "runtime", "2s", "rounds", "1"));
     /* The keys are there after preparation only, so that nothing but the run meets them. */
     struct err err;
-    assert_int_equal(option_set(s->target[0].member[0].backend->options, s->target[0].member[0].conf, "errors", "1000", &err), 0);
+    assert_int_equal(
+        option_set(s->target[0].member[0].backend->options, s->target[0].member[0].conf, "errors", "1000", &err), 0);
     target_close(&s->target[0]);
     assert_int_equal(target_open_read(&s->target[0], &err), 0);
     enum status st = go(s);
@@ -170,7 +174,10 @@ static void test_interrupted_keeps_what_was_measured(void **state) {
 
 static void test_durability_follows_from_the_answers(void **state) {
     (void)state;
-    const struct { const char *url, *key, *value; enum io_durability want; } c[] = {
+    const struct {
+        const char *url, *key, *value;
+        enum io_durability want;
+    } c[] = {
         {"null:?size=16m&lat=1ms&write_cache=yes", "end_fsync", "0", DURABILITY_VOLATILE},
         {"null:?size=16m&lat=1ms&write_cache=yes", "end_fsync", "1", DURABILITY_FLUSHED},
         {"null:?size=16m&lat=1ms&write_cache=yes", "fsync", "16", DURABILITY_FLUSHED},
@@ -180,9 +187,12 @@ static void test_durability_follows_from_the_answers(void **state) {
     };
     for (unsigned i = 0; i < sizeof c / sizeof c[0]; i++) {
         struct show *s = show_new(1, LIST(c[i].url));
-        add(s, "w", LIST("rw", "write", "iodepth", "2", "ramp_time", "0", "runtime", "1s", "rounds", "1", c[i].key, c[i].value));
+        add(s, "w",
+            LIST("rw", "write", "iodepth", "2", "ramp_time", "0", "runtime", "1s", "rounds", "1", c[i].key,
+                 c[i].value));
         assert_int_equal(go(s), STATUS_OK);
-        if (s->record[0]->durability != c[i].want) fail_msg("case %u: %s", i, io_durability_name(s->record[0]->durability));
+        if (s->record[0]->durability != c[i].want)
+            fail_msg("case %u: %s", i, io_durability_name(s->record[0]->durability));
         show_free(s);
     }
 }

@@ -89,7 +89,7 @@ static void command_line_wins(void **state) {
                         "f.ini:5: end_fsync has no effect: nothing is written");
     set_free(&set);
     static const struct pattern_override bad = {"iodepth", "x"}, contradiction = {"size", "4k"};
-    fails_with("[a]\n", &bad, 1, NULL, "--iodepth: iodepth: 'x' is not a whole number: it does not begin with a "
+    fails_with("[a]\n", &bad, 1, NULL, "--iodepth: 'x' is not a whole number: it does not begin with a "
                "digit (write "
                "for example 32); allowed: 1 to 4096");
     fails_with("\n[a]\nbs=8k\n", &contradiction, 1, NULL, "f.ini:2: pattern 'a': size=4k is smaller than one block "
@@ -294,7 +294,7 @@ static void words_that_are_no_pattern_file(void **state) {
     char dir[4096];
     const char *dirs[] = {shipped_dir(dir, sizeof(dir)), NULL}, *none[] = {"/does/not/exist", NULL};
     (void)state;
-    load_fails("qiuck", dirs, "'qiuck' is no pattern file; did you mean quick?; those that ship are: ");
+    load_fails("qiuck", dirs, "'qiuck' is no pattern file; did you mean quick? Those that ship are: ");
     load_fails("\x1b[2J", dirs, "'\\x1B[2J' is no pattern file; those that ship are: ");
     load_fails("quick", none, "'quick' is no pattern file; those that ship are: none found (a file of your own needs "
                "a '/' or "

@@ -158,7 +158,8 @@ static void runs_share_a_call(void **state) {
     struct fixture x;
     (void)state;
     set_up(&x, 2, 64);
-    for (unsigned i = 0; i < 6; i++) x.request[i].offset = (i / 3) * MIB + i * 4096; /* 3 for the first, 3 for the second */
+    for (unsigned i = 0; i < 6; i++)
+        x.request[i].offset = (i / 3) * MIB + i * 4096; /* 3 for the first, 3 for the second */
     assert_int_equal(submit(&x, 0, 6), 6);
     assert_int_equal(x.member[0].context->calls, 1);
     assert_int_equal(x.member[1].context->calls, 1);

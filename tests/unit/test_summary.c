@@ -9,10 +9,13 @@
 #include "result/view.h"
 #include "tests/unit/madeup_document.h"
 
-#define NFS 0
+#define NFS   0
 #define ISCSI 1
 
-struct pair { struct document *document; struct record *nfs, *iscsi; };
+struct pair {
+    struct document *document;
+    struct record *nfs, *iscsi;
+};
 
 static struct pair pair_of_runs(void) {
     struct pair p = {madeup_document(), madeup_run("p", "nfs", 1, 1000, 1000), madeup_run("p", "iscsi", 1, 1500, 1000)};
@@ -63,7 +66,7 @@ static void test_what_cannot_be_compared(void **state) {
 
     p = pair_of_runs();
     madeup_fail(p.nfs, "timeout", "no answer", 1);
-    expect_reason(p, "I/O errors of the reference");
+    expect_reason(p, "reference: I/O errors");
 
     p = pair_of_runs();
     p.iscsi->status = RUN_LOST;
@@ -75,7 +78,7 @@ static void test_what_cannot_be_compared(void **state) {
 
     p = pair_of_runs();
     p.nfs->holes = 1;
-    expect_reason(p, "holes of the reference");
+    expect_reason(p, "reference: holes");
 
     p = pair_of_runs();
     p.iscsi->mark[2]++;
@@ -133,7 +136,8 @@ static void test_median_and_spread(void **state) {
     (void)state;
     const unsigned ios[] = {400, 100, 300, 250};
     json_t *row = four_rounds(ios, RUN_OK);
-    assert_true(view_number(row, "iops/median") == 550 && view_number(row, "iops/min") == 200 && view_number(row, "iops/max") == 800);
+    assert_true(view_number(row, "iops/median") == 550 && view_number(row, "iops/min") == 200 &&
+                view_number(row, "iops/max") == 800);
     assert_true(view_number(row, "lat_mean_ns/median") == 2500);
     assert_int_equal(view_uint(row, "max_ns"), 4000);
     assert_int_equal(view_uint(row, "rounds"), 4);

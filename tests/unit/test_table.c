@@ -53,10 +53,10 @@ static struct document *with_pattern(const char *name) {
     return d;
 }
 
-#define HEAD                                                                                                                     \
-    "nfs    NFSv3 TCP 10.0.0.1:/vol1 vm.dat, 4 GiB\n"                                                                            \
-    "iscsi  iSCSI 10.0.0.1 iqn.x LUN 0, 4 GiB\n"                                                                                 \
-    "The targets are different objects; on the same disks, they lie on other parts of them.\n"                                   \
+#define HEAD                                                                                                           \
+    "nfs    NFSv3 TCP 10.0.0.1:/vol1 vm.dat, 4 GiB\n"                                                                  \
+    "iscsi  iSCSI 10.0.0.1 iqn.x LUN 0, 4 GiB\n"                                                                       \
+    "The targets are different objects; on the same disks, they lie on other parts of them.\n"                         \
     "note: array = EMC Celerra NS-120\n"
 
 static void test_one_round(void **state) {
@@ -71,18 +71,19 @@ static void test_one_round(void **state) {
     madeup_fail(r, "CHECK CONDITION", "medium error", 3);
     madeup_add(d, r);
     expect(d,
-           HEAD
-           "\n"
-           "depth 64 (iodepth 16 x numjobs 4), achieved 51.4 to 60.0; working set 4.00 GiB; data random; cache as it is; sync=datastore; "
-           "1 round of 5 min after 2 min of ramp; writes claims-stable\n"
-           "                                 avg resp ms   IOPS  MiB/s  p99 ms  max ms  CPU us/IO  against nfs\n"
-           "Max Throughput-100%Read   nfs          17.28   3472  27.12    17.3    17.3       10.0\n"
-           "                          iscsi        17.79   3350  26.17    17.8    17.8       10.0  0.96x\n"
-           "RealLife-60%Rand-65%Read  nfs          121.8  480.0  3.750       -     122       10.0\n"
-           "                          iscsi        14.33   3584  28.00    14.3    14.3       10.0  not comparable: I/O errors\n"
-           "  iscsi: 3 I/Os failed: 3 CHECK CONDITION (medium error)\n"
-           "\n"
-           "Status: errors\n");
+           HEAD "\n"
+                "depth 64 (iodepth 16 x numjobs 4), achieved 51.4 to 60.0; working set 4.00 GiB; data random; cache as "
+                "it is; sync=datastore; "
+                "1 round of 5 min after 2 min of ramp; writes claims-stable\n"
+                "                                 avg resp ms   IOPS  MiB/s  p99 ms  max ms  CPU us/IO  against nfs\n"
+                "Max Throughput-100%Read   nfs          17.28   3472  27.12    17.3    17.3       10.0\n"
+                "                          iscsi        17.79   3350  26.17    17.8    17.8       10.0  0.96x\n"
+                "RealLife-60%Rand-65%Read  nfs          121.8  480.0  3.750       -     122       10.0\n"
+                "                          iscsi        14.33   3584  28.00    14.3    14.3       10.0  not "
+                "comparable: I/O errors\n"
+                "  iscsi: 3 I/Os failed: 3 CHECK CONDITION (medium error)\n"
+                "\n"
+                "Status: errors\n");
 }
 
 static void test_several_rounds(void **state) {
@@ -92,28 +93,31 @@ static void test_several_rounds(void **state) {
         madeup_add(d, madeup_run("p", "nfs", round, 1000 + round, 1000000));
         madeup_add(d, madeup_run("p", "iscsi", round, 500 * round, 1000000));
     }
-    expect(d,
-           HEAD
-           "\n"
-           "depth 64 (iodepth 16 x numjobs 4), achieved 1.00 to 3.00; working set 4.00 GiB; data random; cache as it is; sync=datastore; "
-           "3 rounds of 5 min after 2 min of ramp; writes claims-stable\n"
-           "          avg resp ms  IOPS  min..max    MiB/s  p99 ms  max ms  CPU us/IO  against nfs\n"
-           "p  nfs          1.000  2004  2002..2006  15.66    1.00    1.00       10.0\n"
-           "   iscsi        1.000  2000  1000..3000  15.62    1.00    1.00       10.0  1.00x\n"
-           "\n"
-           "Figures are medians over the rounds; max ms is over all of them.\n");
+    expect(d, HEAD "\n"
+                   "depth 64 (iodepth 16 x numjobs 4), achieved 1.00 to 3.00; working set 4.00 GiB; data random; cache "
+                   "as it is; sync=datastore; "
+                   "3 rounds of 5 min after 2 min of ramp; writes claims-stable\n"
+                   "          avg resp ms  IOPS  min..max    MiB/s  p99 ms  max ms  CPU us/IO  against nfs\n"
+                   "p  nfs          1.000  2004  2002..2006  15.66    1.00    1.00       10.0\n"
+                   "   iscsi        1.000  2000  1000..3000  15.62    1.00    1.00       10.0  1.00x\n"
+                   "\n"
+                   "Figures are medians over the rounds; max ms is over all of them.\n");
 }
 
 /* Names and labels of any width, in more bytes than columns, leave the figures where they belong. */
 static void test_columns_of_wide_names(void **state) {
     (void)state;
-    struct document *d = with_pattern("\xc3\x84hnlich \xe2\x80\x93 gr\xc3\xb6\xc3\x9f" "er");
+    struct document *d = with_pattern("\xc3\x84hnlich \xe2\x80\x93 gr\xc3\xb6\xc3\x9f"
+                                      "er");
     struct madeup_pattern load = madeup_load();
     document_pattern(d, "x", madeup_keys, &load);
-    madeup_add(d, madeup_run("\xc3\x84hnlich \xe2\x80\x93 gr\xc3\xb6\xc3\x9f" "er", "nfs", 1, 500, 1000000));
+    madeup_add(d, madeup_run("\xc3\x84hnlich \xe2\x80\x93 gr\xc3\xb6\xc3\x9f"
+                             "er",
+                             "nfs", 1, 500, 1000000));
     madeup_add(d, madeup_run("x", "nfs", 1, 500, 1000000));
     char *text = table_of(d);
-    assert_non_null(strstr(text, "\n\xc3\x84hnlich \xe2\x80\x93 gr\xc3\xb6\xc3\x9f" "er  nfs        1.000  1000"));
+    assert_non_null(strstr(text, "\n\xc3\x84hnlich \xe2\x80\x93 gr\xc3\xb6\xc3\x9f"
+                                 "er  nfs        1.000  1000"));
     assert_non_null(strstr(text, "\nx                 nfs        1.000  1000"));
     free(text);
 }
@@ -159,7 +163,8 @@ static void test_groups(void **state) {
     char *text = table_of(d), *first = strstr(text, "\ndepth"), *second = strstr(first + 1, "\ndepth");
     assert_non_null(second);
     assert_null(strstr(second + 1, "\ndepth"));
-    assert_true(first < strstr(text, "\nreads") && strstr(text, "\nwrites ") < second && second < strstr(text, "\nflushes"));
+    assert_true(first < strstr(text, "\nreads") && strstr(text, "\nwrites ") < second &&
+                second < strstr(text, "\nflushes"));
     assert_non_null(strstr(first, "; writes claims-stable\n"));
     assert_non_null(strstr(second, "; writes flushed\n"));
     free(text);
@@ -176,7 +181,8 @@ static void test_same_object(void **state) {
 static void test_target_left_out(void **state) {
     (void)state;
     struct document *d = with_pattern("p");
-    document_target(d, json_pack("{s:s, s:s, s:[], s:[]}", "label", "fc", "lost", "/dev/sdzz: No such file", "members", "warnings"));
+    document_target(d, json_pack("{s:s, s:s, s:[], s:[]}", "label", "fc", "lost", "/dev/sdzz: No such file", "members",
+                                 "warnings"));
     madeup_add(d, madeup_run("p", "nfs", 1, 10, 1000));
     char *text = table_of(d);
     assert_non_null(strstr(text, "fc     left out: /dev/sdzz: No such file\n"));
@@ -208,13 +214,13 @@ static void test_words_only_where_they_are_due(void **state) {
     expect_no_line(d, "\n  nfs:");
 }
 
-#define EXPECT_WORDS(change, words)                                                                                              \
-    do {                                                                                                                         \
-        struct record *r;                                                                                                        \
-        struct document *d = with_run(&r);                                                                                       \
-        change;                                                                                                                  \
-        madeup_add(d, r);                                                                                                        \
-        expect_line(d, "\n  nfs: " words "\n");                                                                                  \
+#define EXPECT_WORDS(change, words)                                                                                    \
+    do {                                                                                                               \
+        struct record *r;                                                                                              \
+        struct document *d = with_run(&r);                                                                             \
+        change;                                                                                                        \
+        madeup_add(d, r);                                                                                              \
+        expect_line(d, "\n  nfs: " words "\n");                                                                        \
     } while (0)
 
 static void test_words(void **state) {
@@ -228,8 +234,9 @@ static void test_words(void **state) {
                  "3 I/Os had not come back 30.0 s after the window's end");
     EXPECT_WORDS(r->wire_ios_per_io = 0.25, "0.250 requests on the wire per I/O: merged on the way");
     EXPECT_WORDS(r->wire_ios_per_io = 4, "4.00 requests on the wire per I/O: split on the way, or others use it too");
-    EXPECT_WORDS(r->depth_achieved = 4,
-                 "Little's law: the latencies make a depth of 2.000, 4.000 was measured (50 % apart): do not trust this row");
+    EXPECT_WORDS(
+        r->depth_achieved = 4,
+        "Little's law: the latencies make a depth of 2.000, 4.000 was measured (50 % apart): do not trust this row");
     EXPECT_WORDS(r->cpu.user_ns = NS_PER_SEC * 95 / 100 - r->cpu.system_ns,
                  "the client's CPU was the limit: 95.0 % of a core per worker");
     EXPECT_WORDS(r->cpu.host_busy_ns = r->cpu.host_ns, "the client's CPUs were 100 % busy, all programs together");
@@ -237,8 +244,9 @@ static void test_words(void **state) {
     EXPECT_WORDS((r->status = RUN_LOST, snprintf(r->error, sizeof r->error, "connection reset")),
                  "the target was lost: connection reset");
     EXPECT_WORDS(r->status = RUN_INTERRUPTED, "interrupted after 1.00 s of the window");
-    EXPECT_WORDS((r->settled = false, r->idle_read_ns = 200000, r->settle_read_ns = 9000000, r->settle_ns = 30 * NS_PER_SEC),
-                 "not settled before the run: a read at depth 1 took 9.00 ms after 30.0 s of waiting, 200 us when idle");
+    EXPECT_WORDS(
+        (r->settled = false, r->idle_read_ns = 200000, r->settle_read_ns = 9000000, r->settle_ns = 30 * NS_PER_SEC),
+        "not settled before the run: a read at depth 1 took 9.00 ms after 30.0 s of waiting, 200 us when idle");
     EXPECT_WORDS((r->op[IO_FLUSH].ios = 1, hist_record(&r->op[IO_FLUSH].clat, 4000000)),
                  "1 flush, mean 4.00 ms, longest 4.00 ms");
     EXPECT_WORDS(r->end_flush_ns = 2500000000, "the flush at the end took 2.50 s");
@@ -261,9 +269,14 @@ static void test_the_worst_round_is_quoted(void **state) {
 
 static void test_figures(void **state) {
     (void)state;
-    static const struct { double value; int digits; const char *text; } cases[] = {
-        {17.279, 4, "17.28"}, {3472.4, 4, "3472"}, {1234567, 4, "1234567"}, {0.01234, 3, "0.0123"}, {0, 4, "0"},
-        {9.9996, 4, "10.00"}, {99.96, 3, "100"}, {1e-9, 3, "0.000000"}, {NAN, 4, "-"}, {INFINITY, 4, "-"}, {-0.5, 2, "-0.50"},
+    static const struct {
+        double value;
+        int digits;
+        const char *text;
+    } cases[] = {
+        {17.279, 4, "17.28"}, {3472.4, 4, "3472"},  {1234567, 4, "1234567"}, {0.01234, 3, "0.0123"},
+        {0, 4, "0"},          {9.9996, 4, "10.00"}, {99.96, 3, "100"},       {1e-9, 3, "0.000000"},
+        {NAN, 4, "-"},        {INFINITY, 4, "-"},   {-0.5, 2, "-0.50"},
     };
     char buf[40];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -192,7 +192,7 @@ static void ranges_of_members(void **state) {
     assert_int_equal(target_member_size(t, 12345), 12345);
     add_member(b, 1, "/dev/b");
     add_member(b, 2, "/dev/c");
-    static const uint64_t want[3][2] = { { MIB, 3 * MIB }, { MIB / 2, 2 * MIB + 4096 }, { 0, 2 * MIB } };
+    static const uint64_t want[3][2] = {{MIB, 3 * MIB}, {MIB / 2, 2 * MIB + 4096}, {0, 2 * MIB}};
     for (unsigned m = 0; m < 3; m++) { /* [1.5 MiB, 7 MiB + 4096): stripes 1 (half) 2 | 3 4 5 | 6 7 (4 KiB) */
         target_member_range(t, m, MIB + MIB / 2, 7 * MIB + 4096, &from, &to);
         assert_int_equal(from, want[m][0]);
@@ -205,7 +205,7 @@ static void ranges_of_members(void **state) {
 static void a_member_size_that_is_just_enough(void **state) {
     struct bench *b = *state;
     struct target *t = &b->target;
-    static const uint64_t needs[] = { 1, 2 * MIB, 100 * MIB, 700 * MIB, 10000 * MIB + 1 };
+    static const uint64_t needs[] = {1, 2 * MIB, 100 * MIB, 700 * MIB, 10000 * MIB + 1};
 
     for (unsigned i = 0; i < 3; i++) add_member(b, i, "/dev/x");
     assert_int_equal(target_open_read(t, &b->err), 0);
@@ -215,7 +215,8 @@ static void a_member_size_that_is_just_enough(void **state) {
             uint64_t size = target_member_size(t, needs[i]);
             assert_int_equal(size % MIB, 0);
             for (unsigned m = 0; m < 3; m++) t->member[m].facts.size = size;
-            if (target_assemble(t, &b->err) != 0) fail_msg("%llu, %u: %s", (unsigned long long)needs[i], large, b->err.msg);
+            if (target_assemble(t, &b->err) != 0)
+                fail_msg("%llu, %u: %s", (unsigned long long)needs[i], large, b->err.msg);
             assert_true(t->facts.size >= needs[i]);
             for (unsigned m = 0; m < 3; m++) t->member[m].facts.size = size - MIB;
             if (target_assemble(t, &b->err) == 0) assert_true(t->facts.size < needs[i]);
@@ -224,11 +225,17 @@ static void a_member_size_that_is_just_enough(void **state) {
 
 static void same_objects(void **state) {
     (void)state;
-    static const struct { const char *a, *b; bool same; } cases[] = {
-        { "naa.6001", "naa.6001", true }, { "naa.6001AB", "NAA.6001ab", true }, { "naa.6001", "naa.6002", false },
-        { "naa.6001", "naa.60011", false }, { "", "", false }, { "dev:8:1", "dev:8:16", false },
-        { "t10.ATA     DISK_7  ", "t10.ATA DISK 7", true }, { "file:8:1:77", "file:8:1:77", true }
-    };
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } cases[] = {{"naa.6001", "naa.6001", true},
+                 {"naa.6001AB", "NAA.6001ab", true},
+                 {"naa.6001", "naa.6002", false},
+                 {"naa.6001", "naa.60011", false},
+                 {"", "", false},
+                 {"dev:8:1", "dev:8:16", false},
+                 {"t10.ATA     DISK_7  ", "t10.ATA DISK 7", true},
+                 {"file:8:1:77", "file:8:1:77", true}};
     struct facts a, b;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -243,8 +250,8 @@ static void same_objects(void **state) {
 
 static void serial_numbers_yield_to_names(void **state) {
     (void)state;
-    struct facts a = { .identity = { "naa.1", "serial.S" } }, b = { .identity = { "serial.S" } };
-    struct facts c = { .identity = { "naa.2", "serial.S" } }, d = { .identity = { "eui.3", "serial.S" } };
+    struct facts a = {.identity = {"naa.1", "serial.S"}}, b = {.identity = {"serial.S"}};
+    struct facts c = {.identity = {"naa.2", "serial.S"}}, d = {.identity = {"eui.3", "serial.S"}};
 
     assert_true(facts_same_object(&a, &b));
     assert_false(facts_same_object(&a, &c)); /* one array, two LUNs */
@@ -253,7 +260,7 @@ static void serial_numbers_yield_to_names(void **state) {
 
 static void made_up_names_need_target_and_lun(void **state) {
     (void)state;
-    struct facts a = { .identity = { "naa.3000000100000001" } }, b = a;
+    struct facts a = {.identity = {"naa.3000000100000001"}}, b = a;
 
     assert_true(facts_same_object(&a, &b));
     kv_text(&b.warnings, "weak-identity", "made up");
@@ -272,11 +279,17 @@ static void made_up_names_need_target_and_lun(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(one_member), T(a_member_that_fails_closes_the_others), T(no_members), T(reopening_for_writing),
-        T(another_object_behind_the_name_is_not_written), T(creating), T(several_members_are_striped), T(ranges_of_members),
-        T(a_member_size_that_is_just_enough), cmocka_unit_test(same_objects), cmocka_unit_test(serial_numbers_yield_to_names),
-        cmocka_unit_test(made_up_names_need_target_and_lun)
-    };
+    const struct CMUnitTest tests[] = {T(one_member),
+                                       T(a_member_that_fails_closes_the_others),
+                                       T(no_members),
+                                       T(reopening_for_writing),
+                                       T(another_object_behind_the_name_is_not_written),
+                                       T(creating),
+                                       T(several_members_are_striped),
+                                       T(ranges_of_members),
+                                       T(a_member_size_that_is_just_enough),
+                                       cmocka_unit_test(same_objects),
+                                       cmocka_unit_test(serial_numbers_yield_to_names),
+                                       cmocka_unit_test(made_up_names_need_target_and_lun)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

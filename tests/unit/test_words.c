@@ -31,8 +31,8 @@ static struct words sorted(char *const *list, size_t n) {
 
 static void test_targets_and_patterns(void **state) {
     (void)state;
-    struct words w = sorted(WORDS("vmtn", "nfs://h/e/p", "my.ini", "/dev/sdb", "lab/other.INI", "fc=/dev/sdc", "null:?size=1g",
-                                  "file:/x.ini", "/etc/patterns/own.ini", "a.b_c-1=/mnt/x"));
+    struct words w = sorted(WORDS("vmtn", "nfs://h/e/p", "my.ini", "/dev/sdb", "lab/other.INI", "fc=/dev/sdc",
+                                  "null:?size=1g", "file:/x.ini", "/etc/patterns/own.ini", "a.b_c-1=/mnt/x"));
     assert_int_equal(w.n_patterns, 4);
     assert_string_equal(w.pattern[0], "vmtn");
     assert_string_equal(w.pattern[1], "my.ini");
@@ -126,7 +126,8 @@ static void test_errors_hold_no_password(void **state) {
 
 static void test_secrets_leave_argv(void **state) {
     (void)state;
-    char a[] = "samedisk", b[] = "iscsi://user%sesame@host/iqn/0", c[] = "--set", d[] = "iscsi.password=sesame", e[] = "quick";
+    char a[] = "samedisk", b[] = "iscsi://user%sesame@host/iqn/0", c[] = "--set", d[] = "iscsi.password=sesame",
+         e[] = "quick";
     char *argv[] = {a, b, c, d, e, NULL};
     char **copy = secrets_take(5, argv);
     assert_string_equal(copy[1], "iscsi://user%sesame@host/iqn/0");

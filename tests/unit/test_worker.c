@@ -66,8 +66,12 @@ static void bench_free(struct bench *b) {
 
 #define KEYS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static uint64_t window_ns(const struct worker *w) { return (uint64_t)(w->t_over - w->t_window); }
-static double achieved(const struct worker *w) { return (double)w->depth.area / (double)window_ns(w); }
+static uint64_t window_ns(const struct worker *w) {
+    return (uint64_t)(w->t_over - w->t_window);
+}
+static double achieved(const struct worker *w) {
+    return (double)w->depth.area / (double)window_ns(w);
+}
 
 static double little(const struct worker *w) {
     uint64_t held = (uint64_t)w->counts.failed_ns;
@@ -75,12 +79,15 @@ static double little(const struct worker *w) {
     return (double)held / (double)window_ns(w);
 }
 
-static uint64_t good_ios(const struct worker *w) { return w->counts.op[IO_READ].ios + w->counts.op[IO_WRITE].ios; }
+static uint64_t good_ios(const struct worker *w) {
+    return w->counts.op[IO_READ].ios + w->counts.op[IO_WRITE].ios;
+}
 
 /* Depth 8 at 1 ms each: 8000 a second, whatever happened in the ramp. */
 static void test_closed_loop(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "randread", "bs", "4k", "iodepth", "8", "ramp_time", "1s", "runtime", "4s"));
+    struct bench *b = bench_new("null:?size=64m&lat=1ms",
+                                KEYS("rw", "randread", "bs", "4k", "iodepth", "8", "ramp_time", "1s", "runtime", "4s"));
     bench_run(b, 0, 1);
     struct worker *w = &b->worker;
     assert_int_equal(window_ns(w), 4 * NS_PER_SEC);
@@ -98,7 +105,8 @@ static void test_closed_loop(void **state) {
 /* A stall at the end does not vanish: it is in the tail, not in IOPS. */
 static void test_what_is_out_at_the_end_is_tail(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=3s", KEYS("rw", "read", "bs", "64k", "iodepth", "2", "ramp_time", "0", "runtime", "10s"));
+    struct bench *b = bench_new("null:?size=64m&lat=3s",
+                                KEYS("rw", "read", "bs", "64k", "iodepth", "2", "ramp_time", "0", "runtime", "10s"));
     bench_run(b, 0, 1);
     struct worker *w = &b->worker;
     assert_int_equal(good_ios(w), 6); /* at 3, 6, 9 s */
@@ -111,7 +119,8 @@ static void test_what_is_out_at_the_end_is_tail(void **state) {
 
 static void test_series_has_a_point_a_second(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=100ms", KEYS("rw", "read", "bs", "4k", "iodepth", "1", "ramp_time", "2s", "runtime", "5s"));
+    struct bench *b = bench_new("null:?size=64m&lat=100ms",
+                                KEYS("rw", "read", "bs", "4k", "iodepth", "1", "ramp_time", "2s", "runtime", "5s"));
     bench_run(b, 0, 1);
     uint64_t sum = 0;
     for (unsigned i = 0; i < 5; i++) {
@@ -126,8 +135,9 @@ static void test_series_has_a_point_a_second(void **state) {
 /* 1000 a second at 1 ms: every I/O goes out when it is due. */
 static void test_open_loop_keeps_its_rate(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "randwrite", "bs", "4k", "iodepth", "32", "ramp_time", "1s", "runtime", "10s",
-                                                               "rate_iops", "1000"));
+    struct bench *b =
+        bench_new("null:?size=64m&lat=1ms", KEYS("rw", "randwrite", "bs", "4k", "iodepth", "32", "ramp_time", "1s",
+                                                 "runtime", "10s", "rate_iops", "1000"));
     bench_run(b, 0, 1);
     struct worker *w = &b->worker;
     assert_in_range(good_ios(w), 9998, 10001);
@@ -141,13 +151,13 @@ static void test_open_loop_keeps_its_rate(void **state) {
  * users of such a target would see it, until the backlog is capped; the service time stays 10 ms. */
 static void test_open_loop_against_a_slow_target(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=10ms", KEYS("rw", "read", "bs", "4k", "iodepth", "1", "ramp_time", "0", "runtime", "10s",
-                                                                "rate_iops", "200"));
+    struct bench *b = bench_new("null:?size=64m&lat=10ms", KEYS("rw", "read", "bs", "4k", "iodepth", "1", "ramp_time",
+                                                                "0", "runtime", "10s", "rate_iops", "200"));
     bench_run(b, 0, 1);
     struct worker *w = &b->worker;
     assert_in_range(good_ios(w), 998, 1000);
     assert_int_equal(w->counts.op[IO_READ].clat.max, 10 * NS_PER_MS);
-    assert_true(w->counts.op[IO_READ].lat.max > 900 * NS_PER_MS);  /* capped at a second's worth of I/Os */
+    assert_true(w->counts.op[IO_READ].lat.max > 900 * NS_PER_MS); /* capped at a second's worth of I/Os */
     assert_true(w->counts.op[IO_READ].lat.max < 1100 * NS_PER_MS);
     assert_in_range(w->counts.rate_missed, 2000 - 1000 - 200 - 3, 2000 - 1000 - 200 + 3);
     bench_free(b);
@@ -157,8 +167,9 @@ static void test_workers_share_the_rate(void **state) {
     (void)state;
     uint64_t sum = 0;
     for (unsigned i = 0; i < 3; i++) {
-        struct bench *b = bench_new("null:?size=64m&lat=100us", KEYS("rw", "randread", "bs", "4k", "iodepth", "4", "numjobs", "3", "ramp_time", "0",
-                                                                     "runtime", "10s", "rate_iops", "100"));
+        struct bench *b =
+            bench_new("null:?size=64m&lat=100us", KEYS("rw", "randread", "bs", "4k", "iodepth", "4", "numjobs", "3",
+                                                       "ramp_time", "0", "runtime", "10s", "rate_iops", "100"));
         bench_run(b, i, 3);
         sum += good_ios(&b->worker);
         bench_free(b);
@@ -168,8 +179,9 @@ static void test_workers_share_the_rate(void **state) {
 
 static void test_thinktime_between_blocks(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "read", "bs", "4k", "iodepth", "1", "ramp_time", "0", "runtime", "10s",
-                                                               "thinktime", "5ms", "thinktime_blocks", "5"));
+    struct bench *b =
+        bench_new("null:?size=64m&lat=1ms", KEYS("rw", "read", "bs", "4k", "iodepth", "1", "ramp_time", "0", "runtime",
+                                                 "10s", "thinktime", "5ms", "thinktime_blocks", "5"));
     bench_run(b, 0, 1);
     assert_in_range(good_ios(&b->worker), 4995, 5001); /* 5 I/Os in 10 ms */
     bench_free(b);
@@ -177,7 +189,8 @@ static void test_thinktime_between_blocks(void **state) {
 
 static void test_io_size_is_exact_and_ramp_does_not_count(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "randwrite", "bs", "4k", "iodepth", "4", "ramp_time", "1s", "io_size", "40m"));
+    struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "randwrite", "bs", "4k", "iodepth", "4",
+                                                               "ramp_time", "1s", "io_size", "40m"));
     bench_run(b, 0, 1);
     struct worker *w = &b->worker;
     assert_int_equal(w->counts.op[IO_WRITE].bytes, 40 << 20);
@@ -190,7 +203,8 @@ static void test_io_size_is_exact_and_ramp_does_not_count(void **state) {
 
 static void test_loops_pass_over_the_set(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=10us", KEYS("rw", "read", "bs", "1m", "iodepth", "2", "ramp_time", "0", "loops", "3"));
+    struct bench *b = bench_new("null:?size=64m&lat=10us",
+                                KEYS("rw", "read", "bs", "1m", "iodepth", "2", "ramp_time", "0", "loops", "3"));
     bench_run(b, 0, 1);
     assert_int_equal(b->worker.counts.op[IO_READ].bytes, 3 * (64 << 20));
     bench_free(b);
@@ -198,19 +212,21 @@ static void test_loops_pass_over_the_set(void **state) {
 
 static void test_fsync_after_every_n_writes(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "write", "bs", "4k", "iodepth", "1", "ramp_time", "0", "runtime", "17s", "fsync", "16"));
+    struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "write", "bs", "4k", "iodepth", "1", "ramp_time",
+                                                               "0", "runtime", "17s", "fsync", "16"));
     bench_run(b, 0, 1);
     struct worker *w = &b->worker;
     assert_in_range(w->counts.op[IO_FLUSH].ios, 999, 1000);
     assert_in_range(w->counts.op[IO_WRITE].ios, 15999, 16000);
-    assert_true(achieved(w) > 0.999);       /* the flush takes a slot */
-    assert_true(little(w) > 0.998);         /* and its time is in Little's sum */
+    assert_true(achieved(w) > 0.999); /* the flush takes a slot */
+    assert_true(little(w) > 0.998);   /* and its time is in Little's sum */
     bench_free(b);
 }
 
 static void test_end_fsync_is_one_flush_after_the_drain(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "write", "bs", "4k", "iodepth", "4", "ramp_time", "0", "runtime", "2s", "end_fsync", "1"));
+    struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "write", "bs", "4k", "iodepth", "4", "ramp_time",
+                                                               "0", "runtime", "2s", "end_fsync", "1"));
     bench_run(b, 0, 1);
     assert_int_equal(b->worker.end_flush_ns, NS_PER_MS);
     assert_int_equal(b->worker.counts.op[IO_FLUSH].ios, 0);
@@ -220,7 +236,8 @@ static void test_end_fsync_is_one_flush_after_the_drain(void **state) {
 
 static void test_errors_are_counted_and_never_latencies(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=1ms&errors=100000", KEYS("rw", "randread", "bs", "4k", "iodepth", "4", "ramp_time", "0", "runtime", "10s"));
+    struct bench *b = bench_new("null:?size=64m&lat=1ms&errors=100000",
+                                KEYS("rw", "randread", "bs", "4k", "iodepth", "4", "ramp_time", "0", "runtime", "10s"));
     bench_run(b, 0, 1);
     struct worker *w = &b->worker;
     uint64_t all = good_ios(w) + w->counts.failed;
@@ -228,13 +245,15 @@ static void test_errors_are_counted_and_never_latencies(void **state) {
     assert_in_range(w->counts.failed, all / 12, all / 8); /* a tenth, injected at random */
     assert_int_equal(w->counts.op[IO_READ].clat.n, good_ios(w));
     assert_true(w->kinds.n >= 1);
-    assert_true(little(w) > 3.99);          /* time held by failed I/Os counts */
+    assert_true(little(w) > 3.99); /* time held by failed I/Os counts */
     bench_free(b);
 }
 
 static void test_gives_up_where_everything_fails(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=1ms&errors=1000000", KEYS("rw", "randread", "bs", "4k", "iodepth", "4", "ramp_time", "0", "runtime", "1000s"));
+    struct bench *b =
+        bench_new("null:?size=64m&lat=1ms&errors=1000000",
+                  KEYS("rw", "randread", "bs", "4k", "iodepth", "4", "ramp_time", "0", "runtime", "1000s"));
     bench_run(b, 0, 1);
     assert_true(b->worker.gave_up);
     assert_int_equal(good_ios(&b->worker), 0);
@@ -244,7 +263,8 @@ static void test_gives_up_where_everything_fails(void **state) {
 
 static void test_short_transfers_are_errors(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=1ms&short=200000", KEYS("rw", "randread", "bs", "4k", "iodepth", "1", "ramp_time", "0", "runtime", "10s"));
+    struct bench *b = bench_new("null:?size=64m&lat=1ms&short=200000",
+                                KEYS("rw", "randread", "bs", "4k", "iodepth", "1", "ramp_time", "0", "runtime", "10s"));
     bench_run(b, 0, 1);
     struct worker *w = &b->worker;
     assert_true(w->counts.short_ios > 1500 && w->counts.short_ios < 2500);
@@ -255,13 +275,30 @@ static void test_short_transfers_are_errors(void **state) {
 
 static void test_a_lost_context_ends_the_run(void **state) {
     (void)state;
-    struct bench *b = bench_new("null:?size=64m&lat=1ms&lost_after=1000", KEYS("rw", "randread", "bs", "4k", "iodepth", "4", "ramp_time", "0", "runtime", "100s"));
+    struct bench *b =
+        bench_new("null:?size=64m&lat=1ms&lost_after=1000",
+                  KEYS("rw", "randread", "bs", "4k", "iodepth", "4", "ramp_time", "0", "runtime", "100s"));
     bench_run(b, 0, 1);
     struct worker *w = &b->worker;
     assert_true(w->lost < 0);
     assert_in_range(good_ios(w), 990, 1000);
     assert_int_equal(w->depth.outstanding, 0);
     assert_true(window_ns(w) < 300 * NS_PER_MS);
+    bench_free(b);
+}
+
+/* All that was out comes back together, and nothing is left to wait for that would tell. */
+static void test_a_loss_in_the_drain_is_seen(void **state) {
+    (void)state;
+    struct bench *b =
+        bench_new("null:?size=64m&lat=1ms&lost_after=41",
+                  KEYS("rw", "randread", "bs", "4k", "iodepth", "4", "ramp_time", "0", "runtime", "10500us"));
+    bench_run(b, 0, 1);
+    struct worker *w = &b->worker;
+    assert_int_equal(good_ios(w), 40);
+    assert_int_equal(w->counts.tail.ios, 4);
+    assert_int_equal(w->counts.tail.errors, 3);
+    assert_true(w->lost < 0);
     bench_free(b);
 }
 
@@ -272,7 +309,8 @@ static void test_fingerprints_agree_over_targets(void **state) {
     struct bench *a = bench_new("null:?size=64m&lat=1ms", keys), *b = bench_new("null:?size=64m&lat=300us", keys);
     bench_run(a, 0, 1);
     bench_run(b, 0, 1);
-    unsigned common = a->worker.stream.n_marks < b->worker.stream.n_marks ? a->worker.stream.n_marks : b->worker.stream.n_marks;
+    unsigned common =
+        a->worker.stream.n_marks < b->worker.stream.n_marks ? a->worker.stream.n_marks : b->worker.stream.n_marks;
     assert_true(common > 12);
     for (unsigned k = 0; k < common; k++) assert_int_equal(a->worker.stream.mark[k], b->worker.stream.mark[k]);
     bench_free(a);
@@ -296,6 +334,7 @@ int main(void) {
         cmocka_unit_test(test_gives_up_where_everything_fails),
         cmocka_unit_test(test_short_transfers_are_errors),
         cmocka_unit_test(test_a_lost_context_ends_the_run),
+        cmocka_unit_test(test_a_loss_in_the_drain_is_seen),
         cmocka_unit_test(test_fingerprints_agree_over_targets),
     };
     return cmocka_run_group_tests_name("worker", tests, NULL, NULL);

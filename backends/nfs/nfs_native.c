@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "backends/nfs/nfs_native.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "backends/net/sock.h"
+#include "backends/net/tcp.h"
+#include "backends/net/tcpinfo.h"
+#include "base/rng.h"
+
+#define DRAIN_NS (2 * NS_PER_SEC)       /* detach waits so long for what is still out */
+#define MACHINE "samedisk"
+#define TYPE_REGULAR 1u
+
+/* ---- memory ---- */
+
+static void context_free(struct context *c) {
+    if (!c) return;
+    for (unsigned i = 0; c->conn && i < c->n_conns; i++) free(c->conn[i].in);
+    free(c->conn);
+    free(c->calls);
+    free(c->poll);
+    free(c->heads);
+    free(c->drained);
+    free(c);
+}
+
+static bool allocate(struct context *c, unsigned n) {
+    c->n_conns = n;
+    c->conn = calloc(n, sizeof *c->conn);
+    c->calls = aligned_alloc(sizeof *c->calls, ((size_t)c->mask + 1) * sizeof *c->calls);
+    c->poll = calloc(n, sizeof *c->poll);
+    c->heads = malloc(NFSNATIVE_BATCH * (NFSWIRE_CALL_MAX + 4));
+    c->drained = calloc(c->depth, sizeof *c->drained);
+    if (!c->conn || !c->calls || !c->poll || !c->heads || !c->drained) return false;
+    memset(c->heads, 0, NFSNATIVE_BATCH * (NFSWIRE_CALL_MAX + 4)); /* pages are there before the clock starts */
+    for (unsigned i = 0; i < n; i++) {
+        if (!(c->conn[i].in = malloc(NFSNATIVE_IN))) return false;
+        memset(c->conn[i].in, 0, NFSNATIVE_IN);
+    }
+    return true;
+}
+
+static void take_socket(struct context *c, unsigned i, int fd, uint32_t max_io) {
+    struct timeval tick = { .tv_usec = NFSNATIVE_RCVTIMEO_MS * 1000 };
+    struct nfsnative_conn *conn = &c->conn[i];
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
+    conn->fd = fd;
+    conn->index = (uint16_t)i;
+    nfswire_init(&conn->wire, c->calls, c->mask, conn->index, max_io);
+}
+
+struct context *nfsnative_new(const struct nfsnative_how *how, const int *fds, unsigned n) {
+    const struct attach_how *a = how->attach;
+    struct context *c = calloc(1, sizeof *c);
+    uint32_t mask = 0;
+
+    if (!c) return NULL;
+    c->depth = a->depth ? a->depth : 1;
+    while (mask + 1 < c->depth) mask = mask * 2 + 1;
+    c->mask = mask;
+    if (!allocate(c, n)) {
+        context_free(c);
+        return NULL;
+    }
+    c->common.engine = &nfsbe_engine_native;
+    c->clock = a->clock;
+    c->kinds = a->kinds;
+    c->may_write = a->write;
+    c->deliver = how->native->deliver;
+    c->wait = (enum nfsbe_wait)how->native->wait;
+    c->timeout = how->server->timeout;
+    c->uid = how->server->uid;
+    c->gid = how->server->gid;
+    c->seen = sock_now();
+    struct nfswire_who who = {
+        .machine = MACHINE, .uid = c->uid, .gid = c->gid, .fh = how->file->data, .fh_len = how->file->len
+    };
+    nfswire_templates(c->templates, &who);
+    nfswire_calls_init(c->calls, c->mask,
+                       (uint32_t)rng_mix((uint64_t)c->seen ^ (uint64_t)(uintptr_t)c ^ (uint64_t)getpid() << 40));
+    for (unsigned i = 0; i < n; i++) take_socket(c, i, fds[i], a->max_io);
+    return c;
+}
+
+/* ---- one call at a time, before the load ---- */
+
+static int ask_failed(const struct context *c, const char *what, struct err *err) {
+    return err_set(err, STATUS_TARGET, "GETATTR: %s (asked as uid %u gid %u from TCP port %u)", what, c->uid, c->gid,
+                   sock_local_port(c->conn[0].fd));
+}
+
+static int send_all(const struct nfsnative_conn *conn, const unsigned char *p, size_t n, int64_t end) {
+    while (n) {
+        ssize_t sent = send(conn->fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return -errno;
+        if (sent > 0) {
+            p += sent;
+            n -= (size_t)sent;
+        } else if (sock_now() >= end) {
+            return -ETIMEDOUT;
+        } else {
+            sock_wait(conn->fd, POLLOUT, end - sock_now());
+        }
+    }
+    return 0;
+}
+
+static int receive(struct nfsnative_conn *conn, int64_t end) {
+    for (;;) {
+        int64_t left = end - sock_now();
+        if (left <= 0) return -ETIMEDOUT;
+        if (sock_wait(conn->fd, POLLIN, left) <= 0) continue;
+        ssize_t r = recv(conn->fd, conn->in, NFSNATIVE_IN, MSG_DONTWAIT);
+        if (r == 0) return -ECONNRESET;
+        if (r < 0 && errno != EAGAIN && errno != EINTR) return -errno;
+        if (r < 0) continue;
+        nfswire_feed(&conn->wire, conn->in, (size_t)r);
+        return 0;
+    }
+}
+
+/* GETATTR of the template's file; 0: the reply is in conn->wire.reply. */
+static int getattr(struct context *c, struct nfsnative_conn *conn, struct err *err) {
+    struct nfswire_call *call = &c->calls[0];
+    int64_t end = sock_now() + c->timeout;
+    char name[48], text[200], words[260];
+    enum nfswire_got got;
+
+    call->xid += c->mask + 1;
+    call->op = NFSWIRE_GETATTR;
+    call->where = conn->index;
+    nfswire_put(&c->templates[NFSWIRE_GETATTR], c->heads, NFSWIRE_GETATTR, call->xid, 0, 0, 0);
+    int rc = send_all(conn, c->heads, c->templates[NFSWIRE_GETATTR].len, end);
+    while (rc == 0 && (got = nfswire_next(&conn->wire)) != NFSWIRE_REPLY) {
+        if (got == NFSWIRE_BAD) {
+            snprintf(words, sizeof words, "malformed reply: %s", conn->wire.why);
+            return ask_failed(c, words, err);
+        }
+        rc = receive(conn, end);
+    }
+    if (rc == 0 && nfswire_next(&conn->wire) != NFSWIRE_MORE) rc = -EPROTO; /* nothing else is out */
+    if (rc == -ECONNRESET) return ask_failed(c, "the server closed the connection", err);
+    if (rc != 0) return ask_failed(c, strerror(-rc), err);
+    if (conn->wire.reply.verdict == NFSWIRE_DONE) return 0;
+    const char *kind = nfsnative_words(&conn->wire.reply, name, sizeof name, text, sizeof text);
+    snprintf(words, sizeof words, "%s%s%s", kind, *text ? ": " : "", text);
+    return ask_failed(c, words, err);
+}
+
+/* The same file, still as large, before anything is read from or written to it. */
+static int still_the_same(const struct handle *h, const struct nfswire_reply *r, struct err *err) {
+    if (r->type != TYPE_REGULAR || r->fsid != h->fsid || r->fileid != h->fileid)
+        return err_set(err, STATUS_TARGET, "%s is another file by now (fsid:%llx/fileid:%llu)", h->where,
+                       (unsigned long long)r->fsid, (unsigned long long)r->fileid);
+    if (r->size < h->size)
+        return err_set(err, STATUS_TARGET, "%s has shrunk from %llu to %llu bytes since it was opened", h->where,
+                       (unsigned long long)h->size, (unsigned long long)r->size);
+    return 0;
+}
+
+/* ---- attach, detach ---- */
+
+static int connect_one(const struct nfsbe_server *server, struct err *err) {
+    struct tcp_how how = { .host = server->host, .port = server->port, .reserved = true, .timeout = server->timeout };
+    return tcp_connect(&how, err);
+}
+
+static void close_all(const int *fds, unsigned n) {
+    for (unsigned i = 0; i < n; i++) close(fds[i]);
+}
+
+static struct context *connect_context(const struct nfsnative_how *how, unsigned n, struct err *err) {
+    int *fds = calloc(n, sizeof *fds);
+    struct context *c = NULL;
+    unsigned got = 0;
+
+    if (!fds) {
+        err_set(err, STATUS_TARGET, "no memory");
+        return NULL;
+    }
+    while (got < n && (fds[got] = connect_one(how->server, err)) >= 0) got++;
+    if (got == n && !(c = nfsnative_new(how, fds, n)))
+        err_set(err, STATUS_TARGET, "no memory for %u requests on %u connections", how->attach->depth, n);
+    if (!c) close_all(fds, got);
+    else
+        for (unsigned i = 0; i < n; i++) c->nonreserved += sock_local_port(fds[i]) >= 1024;
+    free(fds);
+    return c;
+}
+
+static void context_close(struct context *c) {
+    for (unsigned i = 0; i < c->n_conns; i++)
+        if (c->conn[i].fd >= 0) close(c->conn[i].fd);
+    context_free(c);
+}
+
+static int native_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
+    struct nfsnative_how native = { .server = &h->server, .file = &h->file, .native = &h->native, .attach = how };
+    struct context *c = connect_context(&native, (unsigned)h->native.nconnect, err);
+
+    if (!c) return -1;
+    for (unsigned i = 0; i < c->n_conns; i++) {
+        if (getattr(c, &c->conn[i], err) != 0 || still_the_same(h, &c->conn[i].wire.reply, err) != 0) {
+            context_close(c);
+            return -1;
+        }
+    }
+    *out = c;
+    return 0;
+}
+
+void nfsnative_detach(struct context *c) {
+    int64_t end = sock_now() + DRAIN_NS, now;
+    c->wait = NFSBE_WAIT_BLOCK;
+    while (c->lent && (now = sock_now()) < end)
+        if (nfsnative_reap(c, c->drained, c->depth, 1, end - now) < 0) break;
+    context_close(c);
+}
+
+int nfsbe_native_probe(const struct handle *h, struct kv *negotiated, struct err *err) {
+    struct kinds kinds = { .n = 0 };
+    struct clock clock;
+    struct attach_how attach = { .depth = 1, .clock = &clock, .kinds = &kinds };
+    struct nfsnative_how how = { .server = &h->server, .file = h->exists ? &h->file : &h->dir, .native = &h->native,
+                                 .attach = &attach };
+    clock_real_init(&clock);
+    struct context *c = connect_context(&how, 1, err);
+    if (!c) return -1;
+    int rc = getattr(c, &c->conn[0], err);
+    if (rc == 0) {
+        unsigned port = sock_local_port(c->conn[0].fd);
+        kv_uint(negotiated, "data_source_port", port);
+        kv_bool(negotiated, "data_source_port_reserved", port && port < 1024);
+    }
+    context_close(c);
+    return rc;
+}
+
+/* ---- counters ---- */
+
+void nfsnative_counters(struct context *c, struct kv *out) {
+    uint64_t rpcs = 0, sends = 0, recvs = 0, strays = 0;
+    char key[40];
+
+    for (unsigned i = 0; i < c->n_conns; i++) {
+        const struct nfsnative_conn *conn = &c->conn[i];
+        rpcs += conn->rpcs;
+        sends += conn->sends;
+        recvs += conn->recvs;
+        strays += conn->wire.strays;
+        struct kv tcp = { .n = 0 };
+        tcpinfo_counters(conn->fd, &tcp);
+        kv_merge_sum(out, &tcp);
+        kv_free(&tcp);
+        if (c->n_conns == 1) continue;
+        snprintf(key, sizeof key, "conn%u_wire_ios", i);
+        kv_uint(out, key, conn->rpcs);
+    }
+    kv_uint(out, "wire_ios", rpcs);
+    kv_uint(out, "writes_unstable", c->asked[NFSWIRE_UNSTABLE]);
+    kv_uint(out, "writes_datasync", c->asked[NFSWIRE_DATA_SYNC]);
+    kv_uint(out, "writes_filesync", c->asked[NFSWIRE_FILE_SYNC]);
+    kv_uint(out, "answered_unstable", c->answered[NFSWIRE_UNSTABLE]);
+    kv_uint(out, "answered_datasync", c->answered[NFSWIRE_DATA_SYNC]);
+    kv_uint(out, "answered_filesync", c->answered[NFSWIRE_FILE_SYNC]);
+    kv_uint(out, "commits", c->commits);
+    kv_uint(out, "verifier_changes", c->verf.changes);
+    kv_uint(out, "jukebox", c->jukebox);
+    kv_uint(out, "send_buffer_full", c->held);
+    kv_uint(out, "stray_replies", strays);
+    kv_uint(out, "connections", c->n_conns);
+    kv_uint(out, "nonreserved_ports", c->nonreserved);
+    kv_uint(out, "sends", sends);
+    kv_uint(out, "recvs", recvs);
+    kv_uint(out, "polls", c->polls);
+}
+
+const struct nfsbe_engine nfsbe_engine_native = {
+    .name = "native",
+    .max_io = NFSNATIVE_MAX_IO,
+    .attach = native_attach,
+    .detach = nfsnative_detach,
+    .submit = nfsnative_submit,
+    .reap = nfsnative_reap,
+    .counters = nfsnative_counters,
+};

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/nfs/nfs_names.h"
+#include "backends/nfs/nfs_native.h"
+
+/* ---- words ---- */
+
+static const char *accept_words(uint32_t status) {
+    static const char *const words[] = {
+        "", "PROG_UNAVAIL: there is no NFS at this port", "PROG_MISMATCH: the server has no NFS version 3",
+        "PROC_UNAVAIL", "GARBAGE_ARGS: the server could not decode the call",
+        "SYSTEM_ERR: the server failed: see its log"
+    };
+    return status < sizeof words / sizeof words[0] ? words[status] : "an unknown accept status";
+}
+
+static const char *auth_words(uint32_t status) {
+    static const char *const words[] = {
+        "AUTH_OK", "AUTH_BADCRED", "AUTH_REJECTEDCRED", "AUTH_BADVERF", "AUTH_REJECTEDVERF",
+        "AUTH_TOOWEAK: the export wants more than AUTH_SYS, or a source port below 1024",
+        "AUTH_INVALIDRESP", "AUTH_FAILED"
+    };
+    return status < sizeof words / sizeof words[0] ? words[status] : "an unknown authentication status";
+}
+
+const char *nfsnative_words(const struct nfswire_reply *r, char *name, size_t name_len, char *text, size_t text_len) {
+    switch (r->verdict) {
+    case NFSWIRE_STATUS:
+        snprintf(text, text_len, "%s", nfsbe_status_hint(r->status));
+        return nfsbe_status_name(r->status, name, name_len);
+    case NFSWIRE_DENIED:
+        if (r->status >> 16 == 0) snprintf(text, text_len, "denied: the server does not speak RPC version 2");
+        else snprintf(text, text_len, "denied: %s", auth_words(r->status & 0xffffu));
+        return "RPC error";
+    case NFSWIRE_NOT_DONE:
+        snprintf(text, text_len, "%s", accept_words(r->status));
+        return "RPC error";
+    default:
+        snprintf(text, text_len, "%s", r->verdict == NFSWIRE_WRONG ? r->why : "");
+        return "bad reply";
+    }
+}
+
+/* ---- errors ---- */
+
+static __attribute__((cold)) void fail(struct context *c, struct nfswire_call *call, int64_t t, int error,
+                                       const char *name, const char *text) {
+    nfsnative_done(c, call, t, -error, kinds_note(c->kinds, name, text), false);
+}
+
+static __attribute__((cold)) void failed(struct context *c, const struct nfswire_reply *r, int64_t t) {
+    char name[48], words[200], text[240];
+    const char *kind = nfsnative_words(r, name, sizeof name, words, sizeof words);
+    int error = EIO;
+
+    if (r->verdict == NFSWIRE_STATUS) {
+        snprintf(text, sizeof text, "%s by the server (uid %u gid %u)%s%s", io_op_name((enum io_op)r->call->op), c->uid,
+                 c->gid, *words ? ": " : "", words);
+        if (r->status == NFS_STATUS_JUKEBOX) c->jukebox++;
+        error = nfsbe_status_errno(r->status);
+    } else {
+        snprintf(text, sizeof text, "%s", words);
+        if (r->verdict == NFSWIRE_WRONG) error = EPROTO;
+    }
+    fail(c, r->call, t, error, kind, text);
+}
+
+/* ---- good replies ---- */
+
+static inline void write_done(struct context *c, const struct nfswire_reply *r, int64_t t) {
+    struct nfswire_call *call = r->call;
+    bool data_lost = false;
+
+    c->answered[r->committed]++;
+    /* The verifier of a stable write vouches for nothing: only what needs a COMMIT can be lost by a change. */
+    if (r->committed == NFSWIRE_UNSTABLE) {
+        data_lost = nfsbe_verf_see(&c->verf, r->verf);
+        nfsbe_verf_written(&c->verf);
+    }
+    if (__builtin_expect(r->committed >= call->stable && !data_lost, 1))
+        nfsnative_done(c, call, t, r->count, 0, r->committed >= NFSWIRE_DATA_SYNC);
+    else if (data_lost)
+        fail(c, call, t, EIO, "write verifier changed",
+             "the server restarted: unstable writes before this one are lost");
+    else
+        fail(c, call, t, EIO, "committed lower than asked",
+             "the server did not make a write as stable as it was told to");
+}
+
+static void commit_done(struct context *c, const struct nfswire_reply *r, int64_t t) {
+    if (nfsbe_verf_see(&c->verf, r->verf)) {
+        fail(c, r->call, t, EIO, "write verifier changed",
+             "the server restarted: unstable writes before this flush are lost");
+        return;
+    }
+    nfsbe_verf_committed(&c->verf, r->call->written);
+    nfsnative_done(c, r->call, t, 0, 0, false);
+}
+
+void nfsnative_parse(struct context *c, struct nfsnative_conn *conn) {
+    const struct nfswire_reply *r = &conn->wire.reply;
+    int64_t t = conn->stamp;
+
+    while (c->out_n < c->out_max) {
+        enum nfswire_got got = nfswire_next(&conn->wire);
+        if (got == NFSWIRE_MORE) return;
+        if (__builtin_expect(got == NFSWIRE_BAD, 0)) {
+            nfsnative_lose(c, EPROTO, "malformed reply", conn->wire.why);
+            return;
+        }
+        conn->lent--;
+        if (__builtin_expect(r->verdict != NFSWIRE_DONE, 0)) failed(c, r, t);
+        else if (r->call->op == NFSWIRE_READ) nfsnative_done(c, r->call, t, r->count, 0, false);
+        else if (r->call->op == NFSWIRE_WRITE) write_done(c, r, t);
+        else commit_done(c, r, t);
+    }
+    if (nfswire_fed(&conn->wire)) c->leftover = true;
+}
+
+/* ---- the end of the connections ---- */
+
+void nfsnative_lose(struct context *c, int error, const char *kind, const char *text) {
+    if (c->lost) return;
+    c->lost = true;
+    c->lost_error = error;
+    c->lost_kind = kinds_note(c->kinds, kind, text);
+    c->lost_at = clock_now(c->clock);
+    for (unsigned i = 0; i < c->n_conns; i++) {
+        close(c->conn[i].fd);
+        c->conn[i].fd = -1;
+    }
+}
+
+void nfsnative_give_back(struct context *c) {
+    for (uint32_t slot = 0; c->refused && slot <= c->mask && c->out_n < c->out_max; slot++) {
+        struct nfswire_call *call = &c->calls[slot];
+        if (!call->request || call->where != NFSWIRE_NOWHERE) continue;
+        c->refused--;
+        fail(c, call, clock_now(c->clock), EBADF, "write on a reading context", "");
+    }
+    if (!c->lost || c->refused) return;
+    for (; c->lost_next <= c->mask && c->out_n < c->out_max; c->lost_next++)
+        if (c->calls[c->lost_next].request)
+            nfsnative_done(c, &c->calls[c->lost_next], c->lost_at, -c->lost_error, c->lost_kind, false);
+}

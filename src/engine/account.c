@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/account.h"
+
+#include <string.h>
+
+/* So many failures without one success between them: the target refuses the load, and hammering on tells nothing more.
+ */
+#define FAILURES_GIVE_UP 1000
+
+/* Where a completion falls: in the ramp, in the window, in the tail. */
+enum when { WHEN_BEFORE, WHEN_INSIDE, WHEN_AFTER };
+
+/* A run of unknown length outgrows its series: neighbours are added up and the interval doubles. */
+static void fold_points(struct worker *w) {
+    unsigned half = w->n_points / 2;
+    for (unsigned i = 0; i < half; i++) {
+        struct record_point sum = w->points[2 * i];
+        record_point_add(&sum, &w->points[2 * i + 1]);
+        w->points[i] = sum;
+    }
+    memset(w->points + half, 0, (w->n_points - half) * sizeof *w->points);
+    w->series_interval_ns *= 2;
+}
+
+static struct record_point *point_at(struct worker *w, int64_t t) {
+    while ((uint64_t)(t - w->t_window) / (uint64_t)w->series_interval_ns >= w->n_points) fold_points(w);
+    int64_t i = (t - w->t_window) / w->series_interval_ns;
+    w->point_from = w->t_window + i * w->series_interval_ns;
+    w->point_to = w->point_from + w->series_interval_ns;
+    return w->point = &w->points[i];
+}
+
+static inline struct record_point *point_now(struct worker *w, int64_t t) {
+    if (__builtin_expect(t >= w->point_from && t < w->point_to, 1)) return w->point;
+    return point_at(w, t);
+}
+
+static __attribute__((noinline)) void failed(struct worker *w, const struct completion *c, enum when when) {
+    const struct request *r = c->request;
+    unsigned kind = c->kind;
+    if (c->result >= 0) {
+        kind = kinds_note(&w->kinds, r->op == IO_READ ? "short read" : "short write",
+                          "fewer bytes were moved than asked for");
+        w->counts.short_ios += when == WHEN_INSIDE;
+    }
+    w->kinds.kind[kind].count++;
+    w->last_kind = kind;
+    w->seen_errors++;
+    if (when == WHEN_INSIDE) {
+        w->counts.failed++;
+        w->counts.failed_ns += c->t_done - r->t_submit;
+        point_now(w, c->t_done)->errors++;
+    } else if (when == WHEN_AFTER) {
+        w->counts.tail.errors++;
+    }
+    if (++w->failures_in_row >= FAILURES_GIVE_UP) w->gave_up = true;
+}
+
+/* ---- groups of completions: one stamp, one phase ---- */
+
+/* What a group adds up to, kept close until it is over. */
+struct group {
+    enum when when;
+    int64_t t;
+    uint64_t ios[IO_OPS], bytes[IO_OPS], lat_sum, stable;
+    int64_t lat_max;
+};
+
+static inline bool same_group(const struct worker *w, const struct completion *a, const struct completion *b) {
+    if (a->t_done != b->t_done) return false;
+    return w->budget == UINT64_MAX || a->request->in_window == b->request->in_window;
+}
+
+static inline enum when when_of(const struct worker *w, const struct completion *c) {
+    if (c->t_done < w->t_window) return WHEN_BEFORE;
+    if (w->budget != UINT64_MAX) return c->request->in_window ? WHEN_INSIDE : WHEN_BEFORE;
+    return c->t_done < w->t_end ? WHEN_INSIDE : WHEN_AFTER;
+}
+
+/* Up to `n` completions of one group; a flush has length and result 0, so that one comparison finds every failure. */
+static inline void take_group(struct worker *w, const struct completion *c, unsigned n, struct group *g) {
+    bool inside = g->when == WHEN_INSIDE, due = w->rate.iops != 0;
+    for (const struct completion *end = c + n; c < end; c++) {
+        struct request *r = c->request;
+        int64_t clat = g->t - r->t_submit;
+        w->free[w->n_free++] = r;
+        if (__builtin_expect(c->result != (int64_t)r->len, 0)) {
+            failed(w, c, g->when);
+            continue;
+        }
+        g->ios[r->op]++;
+        g->bytes[r->op] += r->len;
+        g->stable += c->stable;
+        if (inside) hist_record(&w->counts.op[r->op].clat, clat);
+        if (r->op == IO_FLUSH) continue;
+        g->lat_sum += (uint64_t)clat;
+        if (clat > g->lat_max) g->lat_max = clat;
+        if (due && inside) hist_record(&w->counts.op[r->op].lat, g->t - r->t_due);
+    }
+}
+
+static void add_to_window(struct worker *w, const struct group *g) {
+    struct record_point *p = point_now(w, g->t);
+    for (int op = 0; op < IO_OPS; op++) {
+        w->counts.op[op].ios += g->ios[op];
+        w->counts.op[op].bytes += g->bytes[op];
+    }
+    for (int op = IO_READ; op <= IO_WRITE; op++) {
+        p->ios[op] += g->ios[op];
+        p->bytes[op] += g->bytes[op];
+    }
+    p->lat_sum += g->lat_sum;
+    if (g->lat_max > p->lat_max) p->lat_max = g->lat_max;
+}
+
+/* What was out at the window's end; failed I/Os too: how long they held on is known as well. */
+static void add_to_tail(struct worker *w, const struct completion *c, unsigned n) {
+    struct record_tail *tail = &w->counts.tail;
+    for (unsigned i = 0; i < n; i++) {
+        int64_t lat = c[i].t_done - (w->rate.iops ? c[i].request->t_due : c[i].request->t_submit);
+        tail->ios++;
+        if (lat > tail->longest_ns) tail->longest_ns = lat;
+        if (c[i].t_done - w->t_over > tail->drain_ns) tail->drain_ns = c[i].t_done - w->t_over;
+    }
+}
+
+static void complete(struct worker *w, const struct completion *c, unsigned n) {
+    struct group g = {.when = when_of(w, c), .t = c->t_done};
+    depth_change(&w->depth, g.t, -(int64_t)n);
+    if (g.when == WHEN_AFTER && !w->flushing_end) add_to_tail(w, c, n);
+    if (g.when == WHEN_INSIDE && w->budget != UINT64_MAX) w->t_over = g.t;
+    take_group(w, c, n, &g);
+    if (g.when == WHEN_INSIDE) add_to_window(w, &g);
+    if (g.ios[IO_READ] | g.ios[IO_WRITE] | g.ios[IO_FLUSH]) w->failures_in_row = 0;
+    w->counts.ios_completed += n;
+    w->counts.writes += g.ios[IO_WRITE];
+    w->counts.writes_stable += g.stable;
+    w->counts.flushes += g.ios[IO_FLUSH];
+    w->writes_since_flush += g.ios[IO_WRITE];
+    w->since_pause += n - g.ios[IO_FLUSH];
+    w->seen_ios += g.ios[IO_READ] + g.ios[IO_WRITE];
+    w->seen_bytes += g.bytes[IO_READ] + g.bytes[IO_WRITE];
+    w->seen_lat += g.lat_sum;
+}
+
+void account(struct worker *w, const struct completion *c, unsigned n) {
+    for (unsigned i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && same_group(w, &c[i], &c[k]); k++) {}
+        complete(w, c + i, k - i);
+    }
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What completions mean for the figures: which phase they fall into, what they add to histograms, series, counts and
+ * depth. The other half of the worker's loop (worker.c issues, waits and ends). */
+#ifndef ENGINE_ACCOUNT_H
+#define ENGINE_ACCOUNT_H
+
+#include "engine/worker.h"
+
+/* Counts the `n` completions of one reap, in order, and gives their requests back to the free list. Owner thread. */
+void account(struct worker *w, const struct completion *c, unsigned n);
+
+#endif

@@ -1,0 +1,124 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The program as a user meets it, over null targets and files of a temporary folder. TAP output.
+# SAMEDISK: the program (default ./samedisk).
+program=${SAMEDISK:-$PWD/samedisk}
+top=${srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
+[ -d "$top/src" ] || top=$(cd "$(dirname "$0")/../.." && pwd)
+[ -x "$program" ] || { echo "Bail out! no program $program (set SAMEDISK)"; exit 99; }
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+mkdir "$tmp/data"
+
+cat > "$tmp/p.ini" <<'END'
+[global]
+size = 4m
+runtime = 50ms
+ramp_time = 0
+prepare = none
+[writes]
+rw = randwrite
+bs = 8k
+[reads]
+rw = randread
+bs = 4k
+END
+
+n=0 failed=0
+report() { # NAME RESULT
+  n=$((n + 1))
+  if [ "$2" -eq 0 ]; then
+    echo "ok $n - $1"
+  else
+    failed=1
+    echo "not ok $n - $1"
+    sed 's/^/# /' "$tmp/out" "$tmp/err"
+  fi
+}
+run() { "$program" "$@" > "$tmp/out" 2> "$tmp/err"; }
+wrong() { # EXIT-STATUS WORDS, then the arguments: the error says these words, and nothing goes to standard output
+  wanted=$1 words=$2
+  shift 2
+  run "$@"
+  got=$?
+  [ $got -eq "$wanted" ] && grep -qF -- "$words" "$tmp/err" && [ ! -s "$tmp/out" ]
+  report "$* -> $wanted, $words" $?
+}
+
+wrong 1 "Commands"
+wrong 1 "did you mean run?" ran null:
+wrong 1 "to measure: samedisk run null:" null:
+wrong 1 "no target" run
+wrong 1 "did you mean --iodepth?" run null: --iodept 4
+wrong 1 "--lat is an access key" run null: --lat 5us
+wrong 1 "write --iodepth N" run 'null:?iodepth=4'
+wrong 1 "a target begins with nfs://" run nfs:/host/x
+wrong 1 "'nosuch' is no pattern file" run nosuch null:
+wrong 1 "Iometer" run x.icf null:
+wrong 1 "there are: null" run null: --reference nfs
+wrong 1 "given automatically" run null: --destroy null
+wrong 1 "--note KEY=VALUE" run null: --note array
+wrong 1 "cannot" run "$tmp/p.ini" null: --json "$tmp/nosuch/r.json"
+wrong 1 "all of them write" run "$tmp/p.ini" null: --read-only --only writes -q
+wrong 3 "/nosuch/folder/file" run "$tmp/p.ini" null: gone=/nosuch/folder/file
+
+# A dry run shows what would be created, and creates nothing.
+run run "$tmp/p.ini" f=file:"$tmp/data/x" --allow-full --dry-run --json "$tmp/dry.json"
+got=$?
+[ $got -eq 0 ] && grep -q "file:$tmp/data/x does not exist; will be created" "$tmp/out" && grep -q "^expected duration" "$tmp/out" &&
+  [ ! -e "$tmp/data/x" ] && [ ! -e "$tmp/dry.json" ]
+report "a dry run writes nothing" $?
+
+# The same file again is recognised as samedisk's own; --cleanup leaves what an earlier run has created.
+run run "$tmp/p.ini" f=file:"$tmp/data/x" --allow-full -q && [ "$(stat -c %s "$tmp/data/x")" -eq 4194304 ]
+report "a file is created with the size of the working set" $?
+run run "$tmp/p.ini" f=file:"$tmp/data/x" g=file:"$tmp/data/y" --set f.direct=no --allow-full -q --cleanup
+got=$?
+[ $got -eq 0 ] && [ -e "$tmp/data/x" ] && [ ! -e "$tmp/data/y" ]
+report "--cleanup removes what this run created, and nothing else" $?
+
+# Data of somebody else is not touched.
+head -c 4194304 /dev/urandom > "$tmp/data/z"
+before=$(cksum < "$tmp/data/z")
+run run "$tmp/p.ini" z=file:"$tmp/data/z" --allow-full -q
+got=$?
+[ $got -eq 1 ] && grep -q -- "--destroy z=unknown-data" "$tmp/err" && [ "$before" = "$(cksum < "$tmp/data/z")" ]
+report "other data is refused, with the words to type" $?
+run run "$tmp/p.ini" z=file:"$tmp/data/z" --allow-full -q --destroy z=unknown-data &&
+  [ "$before" != "$(cksum < "$tmp/data/z")" ]
+report "... and overwritten when these words are typed" $?
+
+# Standard output holds the result only, and the same as the file.
+run run "$tmp/p.ini" null: --format json --json "$tmp/r.json" --seed 7 && cmp -s "$tmp/out" "$tmp/r.json" &&
+  head -c 1 "$tmp/out" | grep -q '{' &&
+  grep -q '"seed":7,' "$tmp/out"
+report "--format json prints what --json saves" $?
+hash=$(grep -o '"hash":"[0-9a-f]*"' "$tmp/r.json")
+run run "$tmp/p.ini" a=null: --json "$tmp/s.json" -q &&
+  [ "$hash" = "$(grep -o '"hash":"[0-9a-f]*"' "$tmp/s.json")" ] && [ ! -s "$tmp/err" ]
+report "the same load has the same hash; --quiet says nothing" $?
+
+# A password is nowhere.
+run run "$tmp/p.ini" null: 'i=iscsi://user%sesame@127.0.0.1:1/iqn.2001-04.com.example:d/0' --keep-going \
+  --json "$tmp/p.json"
+! grep -q sesame "$tmp/out" "$tmp/err" "$tmp/p.json" 2> /dev/null
+report "no password in the output or the result" $?
+
+run run "$tmp/p.ini" null: -q && ! LC_ALL=C grep -q '[^[:print:]]' "$tmp/out" && grep -q '^writes  *null' "$tmp/out"
+report "the table" $?
+"$program" run "$tmp/p.ini" null: -q > /dev/full 2> "$tmp/err"
+[ $? -eq 1 ] && grep -q "standard output" "$tmp/err"
+report "a table that cannot be written is an error" $?
+
+# What ships can be shown, and used as one's own file.
+run patterns && grep -q '^quick ' "$tmp/out"
+report "patterns lists quick" $?
+run patterns quick && cmp -s "$tmp/out" "$top/patterns/quick.ini"
+report "patterns quick shows the file" $?
+wrong 1 "did you mean quick?" patterns quikc
+mkdir "$tmp/own" && cp "$tmp/p.ini" "$tmp/own/mine.ini"
+SAMEDISK_PATTERNS=$tmp/own "$program" run mine null: -q > "$tmp/out" 2> "$tmp/err"
+report "SAMEDISK_PATTERNS is searched first" $?
+
+echo "1..$n"
+exit $failed
