@@ -20,7 +20,7 @@
 /* ---- PDUs from the target ---- */
 
 struct pdus {
-    uint8_t bytes[1u << 20];
+    uint8_t bytes[5u << 18];
     size_t len;
     bool header_digest, data_digest;
     uint32_t stat_sn, exp_cmd_sn, max_cmd_sn;

@@ -106,6 +106,8 @@ ANSWER(twice, pdus_data_in(in, bench_itt(b, 0), 0, 0, zeros, 1024, true);
        pdus_data_in(in, bench_itt(b, 0), 0, 0, zeros, 1024, true);)
 ANSWER(wrong_datasn, pdus_data_in(in, bench_itt(b, 0), 1, 0, zeros, 1024, true);)
 ANSWER(wrong_offset, pdus_data_in(in, bench_itt(b, 0), 0, 512, zeros, 512, false);)
+ANSWER(starts_anew, pdus_data_in(in, bench_itt(b, 0), 0, 0, zeros, 512, false);
+       pdus_data_in(in, bench_itt(b, 0), 0, 0, zeros, 1024, true);)
 ANSWER(too_much, pdus_data_in(in, bench_itt(b, 0), 0, 0, zeros, 1028, true);)
 ANSWER(data_for_write, pdus_data_in(in, bench_itt(b, 1), 0, 0, zeros, 512, false);)
 ANSWER(data_missing, pdus_data_in(in, bench_itt(b, 0), 0, 0, zeros, 512, true);)
@@ -118,7 +120,7 @@ ANSWER(aborted, pdus_response(in, bench_itt(b, 0), 0x40, NULL, 0);)
 ANSWER(target_failure, pdus_response(in, bench_itt(b, 0), 0, NULL, 0); in->bytes[AT_RESPONSE] = 1;)
 ANSWER(overflow, pdus_data_in(in, bench_itt(b, 0), 0, 0, zeros, 1024, true); in->bytes[1] |= ISCSI_OVERFLOW;)
 ANSWER(r2t_for_read, pdus_r2t(in, bench_itt(b, 0), 5, 0, 0, 512);)
-ANSWER(r2t_too_long, pdus_r2t(in, bench_itt(b, 1), 5, 0, 512, 513);)
+ANSWER(r2t_too_long, pdus_r2t(in, bench_itt(b, 1), 5, 0, 0, 513);)
 ANSWER(r2t_beyond, pdus_r2t(in, bench_itt(b, 1), 5, 0, 1000, 100);)
 ANSWER(r2t_far_beyond, pdus_r2t(in, bench_itt(b, 1), 5, 0, 0xfffffff0, 100);)
 ANSWER(r2t_of_nothing, pdus_r2t(in, bench_itt(b, 1), 5, 0, 512, 0);)
@@ -146,6 +148,7 @@ static void endings(void **state) {
     ending(twice, true, 2, 1024, NULL);
     ending(wrong_datasn, true, 2, -EPROTO, bad);
     ending(wrong_offset, true, 2, -EPROTO, bad);
+    ending(starts_anew, true, 2, -EPROTO, bad);
     ending(too_much, true, 2, -EPROTO, bad);
     ending(data_for_write, true, 2, -EPROTO, bad);
     ending(data_missing, false, 1, -EIO, "data missing");
@@ -200,32 +203,56 @@ static void digest_errors(void **state) {
     }
 }
 
+/* StatSN: gaps are counted, and what follows is counted on from there; an old one changes nothing. */
+static void status_numbers(void **state) {
+    struct bench b;
+    struct pdus in = { .stat_sn = 0x50, .exp_cmd_sn = 0x104, .max_cmd_sn = 0x2000 };
+    (void)state;
+    bench_terms(&b.terms, 65536, 65536, 65536);
+    bench_begin(&b, 4, -1);
+    for (unsigned i = 0; i < 4; i++) bench_request(&b, i, i & 1 ? IO_WRITE : IO_READ, 4096 * i, 512);
+    bench_send(&b, 4);
+    pdus_data_in(&in, bench_itt(&b, 0), 0, 0, zeros, 512, true);
+    in.stat_sn = 0x60;
+    pdus_response(&in, bench_itt(&b, 1), 0, NULL, 0);
+    pdus_data_in(&in, bench_itt(&b, 2), 0, 0, zeros, 512, true);
+    in.stat_sn = 0x50;
+    pdus_response(&in, bench_itt(&b, 3), 0, NULL, 0);
+    iscsibe_in_take(b.c, in.bytes, in.len, 1);
+    assert_int_equal(b.c->reply_n, 4);
+    assert_int_equal(b.c->counts.gaps, 2);
+    assert_int_equal(b.c->exp_stat_sn, 0x62);
+    bench_end(&b);
+}
+
 /* An answer to a WRITE whose data still stands in `out`: the buffer is given back only when that has gone. */
 static void early_answer(void **state) {
     static const uint8_t sense[] = { 0x72, 0x07, 0x27, 0x00, 0, 0, 0, 0 };
-    struct bench b;
-    struct pdus in = { .stat_sn = 0x50, .exp_cmd_sn = 0x101, .max_cmd_sn = 0x2000 };
     (void)state;
-    bench_terms(&b.terms, 65536, 65536, 65536);
-    bench_begin(&b, 1, -1);
-    b.list[0] = bench_request(&b, 0, IO_WRITE, 0, 4096);
-    assert_int_equal(iscsibe_out_commands(b.c, b.list, 1), 1);
-    assert_int_equal(iscsibe_out_sent(b.c, 100, b.list, 1), 1);
-    pdus_response(&in, bench_itt(&b, 0), 2, sense, sizeof sense);
-    iscsibe_in_take(b.c, in.bytes, in.len, 1);
-    assert_int_equal(b.c->reply_n, 0);
-    assert_int_equal(b.c->lent, 1);
-    iscsibe_out_sent(b.c, b.c->out.total, NULL, 0);
-    assert_int_equal(b.c->reply_n, 1);
-    assert_int_equal(b.c->reply[0].result, -EROFS);
-    assert_string_equal(bench_kind(&b, 0), "DATA PROTECT 27/00");
-    bench_end(&b);
+    for (unsigned good = 0; good < 2; good++) {
+        struct bench b;
+        struct pdus in = { .stat_sn = 0x50, .exp_cmd_sn = 0x101, .max_cmd_sn = 0x2000 };
+        bench_terms(&b.terms, 65536, 65536, 65536);
+        bench_begin(&b, 1, -1);
+        b.list[0] = bench_request(&b, 0, IO_WRITE, 0, 4096);
+        assert_int_equal(iscsibe_out_commands(b.c, b.list, 1), 1);
+        assert_int_equal(iscsibe_out_sent(b.c, 100, b.list, 1), 1);
+        pdus_response(&in, bench_itt(&b, 0), good ? 0 : 2, sense, good ? 0 : sizeof sense);
+        iscsibe_in_take(b.c, in.bytes, in.len, 1);
+        assert_int_equal(b.c->reply_n, 0);
+        assert_int_equal(b.c->lent, 1);
+        iscsibe_out_sent(b.c, b.c->out.total, NULL, 0);
+        assert_int_equal(b.c->reply_n, 1);
+        assert_int_equal(b.c->reply[0].result, good ? 4096 : -EROFS);
+        if (!good) assert_string_equal(bench_kind(&b, 0), "DATA PROTECT 27/00");
+        bench_end(&b);
+    }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(retries),       cmocka_unit_test(durable_without_fua), cmocka_unit_test(endings),
-        cmocka_unit_test(digest_errors), cmocka_unit_test(early_answer),
+        cmocka_unit_test(digest_errors), cmocka_unit_test(status_numbers),      cmocka_unit_test(early_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ static void data_arrived(struct target_write *w, const uint8_t *data, uint32_t a
 
 static void serve_read(uint32_t itt, uint32_t at, uint32_t len) {
     for (uint32_t sn = 0, done = 0; done < len; sn++) {
-        uint32_t n = 1 + (uint32_t)rng_below(&target.rng, len);
+        uint32_t n = rng_below(&target.rng, 3) ? 1 + (uint32_t)rng_below(&target.rng, len) : len;
         if (n > len - done) n = len - done;
         pdus_data_in(&target.out, itt, sn, done, target.disk + at + done, n, done + n == len && !target.status_alone);
         done += n;
@@ -151,6 +151,11 @@ static void serve_all(void) {
     target.have -= at;
 }
 
+static void hang_up(void) {
+    close(target.fd);
+    target.fd = -1;
+}
+
 /* The target's turn. */
 static void turn(void) {
     ssize_t n = 1;
@@ -163,8 +168,7 @@ static void turn(void) {
             target.most -= (size_t)n;
         }
         if (target.most == 0) {
-            close(target.fd);
-            target.fd = -1;
+            hang_up();
             return;
         }
     }
@@ -172,7 +176,7 @@ static void turn(void) {
     target.out.len -= target.sent;
     target.sent = 0;
     if (target.replies_first && target.out.len) return;
-    assert_true(target.out.len < sizeof target.out.bytes / 2);
+    if (target.out.len > 1u << 17) return; /* enough for now: there is room for what all slots together can ask */
     n = recv(target.fd, target.in + target.have, sizeof target.in - target.have, MSG_DONTWAIT);
     if (n <= 0) return;
     target.have += (size_t)n;
@@ -218,7 +222,8 @@ static void end(void) {
 
 /* Slots' areas do not overlap, so that what is read is known. */
 static void prepare(unsigned slot) {
-    uint32_t area = DISK / DEPTH, len = 512 * (1 + (uint32_t)rng_below(&target.rng, 64));
+    uint32_t area = DISK / DEPTH, most = rng_below(&target.rng, 2) ? 128 : 16;
+    uint32_t len = 512 * (1 + (uint32_t)rng_below(&target.rng, most));
     uint64_t at = slot * area + 512 * rng_below(&target.rng, (area - len) / 512 + 1);
     enum io_op op = rng_below(&target.rng, 40) == 0 ? IO_FLUSH : rng_below(&target.rng, 2) ? IO_READ : IO_WRITE;
     struct request *r = bench_request(&bench, slot, op, at, len);
@@ -325,6 +330,7 @@ static void collect(unsigned out, int error) {
     int got = 0;
     while (got >= 0 && rounds++ < 100000) {
         if (target.fd >= 0) turn();
+        if (target.fd >= 0 && bench.c->lent == 0) hang_up(); /* all was answered before the end came */
         got = iscsibe_native_reap(bench.c, bench.done, 3, 0, 0);
         for (int i = 0; i < got; i++) {
             assert_false(back[bench.done[i].request->slot]);

@@ -192,6 +192,9 @@ static void more_than_fits(void **state) {
     for (unsigned i = 0; i < 2; i++) b.list[i] = bench_request(&b, i, IO_WRITE, 0, 65536);
     assert_int_equal(iscsibe_out_commands(b.c, b.list, 2), 1);
     assert_true(iscsibe_out_pending(b.c));
+    assert_int_equal(iscsibe_out_sent(b.c, 0, b.list, 1), 0); /* not taken: nothing of it is left */
+    assert_false(iscsibe_out_pending(b.c));
+    assert_int_equal(iscsibe_out_commands(b.c, b.list, 2), 1);
     size_t n = 0;
     for (int rounds = 0; b.c->out.n || iscsibe_out_pending(b.c); rounds++) {
         assert_true(rounds < 10);
@@ -204,6 +207,27 @@ static void more_than_fits(void **state) {
     check_data_out(&b, sent + 48, ISCSI_NO_TAG, 0, 65536, got);
     assert_memory_equal(got, b.request[0].buf, 65536);
     bench_end(&b);
+}
+
+/* A slot's tags differ, go round, and are never the one that means none. */
+static void tags(void **state) {
+    static const uint32_t before[] = { 0, 0x10, 0x7fffffff, 0x7ffffffe };
+    struct bench b;
+    (void)state;
+    bench_terms(&b.terms, 65536, 65536, 65536);
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned depth = 1; depth <= 5; depth += 4) {
+            bench_begin(&b, depth, -1);
+            unsigned slot = depth - 1, mask = depth == 1 ? 0 : 7;
+            b.c->slots[slot].itt = (before[i] & ~mask) | slot;
+            uint32_t old = b.c->slots[slot].itt;
+            b.list[0] = bench_request(&b, slot, IO_READ, 0, 512);
+            assert_int_equal(iscsibe_out_commands(b.c, b.list, 1), 1);
+            assert_int_not_equal(bench_itt(&b, slot), old);
+            assert_true(bench_itt(&b, slot) <= 0x7fffffff);
+            assert_int_equal(bench_itt(&b, slot) & mask, slot);
+            bench_end(&b);
+        }
 }
 
 static void window(void **state) {
@@ -228,6 +252,8 @@ static void window(void **state) {
     iscsibe_out_sent(b.c, b.c->out.total, b.list + 2, 3);
     in.len = 0; /* neither an older number nor nonsense closes it again */
     in.max_cmd_sn = 0xfffffff0;
+    pdus_nop_in(&in, ISCSI_NO_TAG);
+    in.max_cmd_sn = 1;
     pdus_nop_in(&in, ISCSI_NO_TAG);
     in.exp_cmd_sn = 100;
     in.max_cmd_sn = 50;
@@ -365,8 +391,8 @@ static void nop_answered(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_commands), cmocka_unit_test(write_data), cmocka_unit_test(partial_sends),
-        cmocka_unit_test(more_than_fits),  cmocka_unit_test(window),     cmocka_unit_test(every_split),
-        cmocka_unit_test(nop_answered),
+        cmocka_unit_test(more_than_fits),  cmocka_unit_test(tags),       cmocka_unit_test(window),
+        cmocka_unit_test(every_split),     cmocka_unit_test(nop_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
