@@ -86,7 +86,7 @@ for step in $steps; do
     one style $? ;;
   dist)
     say "dist: make distcheck"
-    { (configure dist) && make -C "$out/dist" -s distcheck; } > "$out/dist.log" 2>&1
+    { (configure dist) && make -C "$out/dist" -s distcheck server_tests= device_tests= contract_tests=; } > "$out/dist.log" 2>&1
     one dist $? ;;
   *) say "no step '$step'"; exit 1 ;;
   esac

@@ -10,8 +10,6 @@
 #include "backends/iscsi/iscsi_native.h"
 #include "backends/net/sock.h"
 
-#define RECV_US 50000 /* RECV_NS of iscsi_native.c */
-
 enum { READ_16 = 0x88, WRITE_16 = 0x8a, SYNCHRONIZE_CACHE_16 = 0x91 };
 
 static unsigned power_of_two(unsigned n) {
@@ -54,9 +52,11 @@ static int allocate(struct context *c) {
     c->starts = calloc(c->depth, sizeof *c->starts);
     c->again = calloc(c->depth, sizeof *c->again);
     c->jobs = calloc(jobs, sizeof *c->jobs);
+    c->nop = calloc(NATIVE_NOPS, sizeof *c->nop);
     c->in_bytes = malloc(NATIVE_IN_SIZE + ISCSI_HEADER_MAX);
     c->out.bytes = malloc(NATIVE_OUT_BYTES);
-    if (!c->slots || !c->done || !c->starts || !c->again || !c->jobs || !c->in_bytes || !c->out.bytes) return -1;
+    if (!c->slots || !c->done || !c->starts || !c->again || !c->jobs || !c->nop || !c->in_bytes || !c->out.bytes)
+        return -1;
     memset(c->in_bytes, 0, NATIVE_IN_SIZE + ISCSI_HEADER_MAX); /* pages are there before the clock starts */
     memset(c->out.bytes, 0, NATIVE_OUT_BYTES);
     for (unsigned i = 0; i < c->depth; i++) c->slots[i].itt = i;
@@ -106,6 +106,7 @@ void iscsibe_native_free(struct context *c) {
     free(c->starts);
     free(c->again);
     free(c->jobs);
+    free(c->nop);
     free(c->in_bytes);
     free(c->out.bytes);
     free(c);
@@ -113,7 +114,7 @@ void iscsibe_native_free(struct context *c) {
 
 int iscsibe_native_start(const struct native_how *session, const struct attach_how *how, struct context **out,
                          struct err *err) {
-    const struct timeval tick = { .tv_usec = RECV_US };
+    const struct timeval tick = { .tv_usec = NATIVE_RECV_NS / NS_PER_US };
     struct context *c = iscsibe_native_new(session, how, err);
 
     *out = NULL;

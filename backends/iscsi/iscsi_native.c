@@ -5,8 +5,9 @@
  * far as anyone can know here.
  *
  * Waiting. A recv that blocks is one system call where poll and recv are two, so with nothing to send and time enough
- * it is left to sleep in recv, for RECV_NS at most; that socket option has the kernel's coarse time, so shorter waits
- * go through ppoll, which keeps to the nanosecond. What is likely there already is fetched without any waiting. */
+ * it is left to sleep in recv, for NATIVE_RECV_NS at most; that socket option has the kernel's coarse time, so shorter
+ * waits go through ppoll, which keeps to the nanosecond. What is likely there already is fetched without any waiting.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -20,7 +21,6 @@
 
 #define TICK_NS     (100 * NS_PER_MS) /* timeouts are looked at so often */
 #define GAP_NS      (200 * NS_PER_MS) /* a longer time in which nobody looked counts as so much */
-#define RECV_NS     (50 * NS_PER_MS)
 #define RECV_MIN_NS (60 * NS_PER_MS)  /* only so long a wait may sleep in recv */
 #define SPIN_NS     (50 * NS_PER_US)  /* wait=adaptive */
 #define BUSY_NS     NS_PER_MS

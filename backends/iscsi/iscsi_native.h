@@ -18,8 +18,9 @@
 #define NATIVE_IN_SIZE   (256u << 10) /* what one recv brings at most, apart from what goes straight to its buffer */
 #define NATIVE_OUT_IOVS  1024u        /* IOV_MAX of Linux */
 #define NATIVE_OUT_BYTES (64u << 10)  /* headers, digests and padding of one sendmsg */
+#define NATIVE_RECV_NS   (50 * NS_PER_MS) /* SO_RCVTIMEO: the longest sleep in recv */
 #define NATIVE_R2T_MAX   64u          /* the largest MaxOutstandingR2T that is offered */
-#define NATIVE_NOPS      32u
+#define NATIVE_NOPS      8192u        /* NOP-Ins to answer: more than one recv can bring */
 
 struct native_slot {
     struct request *request;      /* NULL: free */
@@ -97,7 +98,7 @@ struct context {
     unsigned job_mask, job_first, job_n;
     unsigned *again;              /* ring of `depth` slots whose command is to be sent (again) */
     unsigned again_first, again_n, retrying, held;
-    struct { uint8_t lun[8]; uint32_t ttt; } nop[NATIVE_NOPS];
+    struct native_nop { uint8_t lun[8]; uint32_t ttt; } *nop; /* ring of NATIVE_NOPS */
     unsigned nop_first, nop_n;
     bool logout, logout_sent, logged_out;
     /* time: `wall` is CLOCK_MONOTONIC as last seen; `age` is the same without the gaps in which nobody looked, so that

@@ -240,6 +240,8 @@ static void describe(const struct opening *o) {
     snprintf(f->summary, sizeof f->summary, "iSCSI %.60s %s LUN %u, %s", h->login.portal, target, h->login.lun, size);
     kv_text(&f->negotiated, "protocol", "iSCSI over TCP");
     kv_text(&f->negotiated, "initiator", "%s", h->login.initiator);
+    kv_text(&f->negotiated, "target_name", "%s", h->login.target);
+    kv_uint(&f->negotiated, "lun", h->login.lun);
     kv_text(&f->negotiated, "header_digest", "%s", h->login.crc32c ? "crc32c" : "none");
     kv_text(&f->negotiated, "chap", "%s", *h->login.target_user ? "mutual" : *h->login.user ? "yes" : "no");
     if (sock_peer(fd, address, sizeof address, &port))

@@ -146,7 +146,7 @@ static void identities(const struct place *p, dev_t dev, struct facts *f) {
 }
 
 static void summarise(const struct place *p, const char *transport, const char *name, struct facts *f) {
-    char vendor[64], model[64], size[32], words[256], dm[64];
+    char vendor[64], model[64], size[32], words[400], dm[64];
     if (!sysfs_text(vendor, sizeof vendor, "%s/device/vendor", p->disk) || !strncmp(vendor, "0x", 2)) vendor[0] = 0;
     if (!sysfs_text(model, sizeof model, "%s/device/model", p->disk)) model[0] = 0;
     if (!sysfs_text(dm, sizeof dm, "%s/dm/name", p->disk)) dm[0] = 0;

@@ -388,11 +388,36 @@ static void nop_answered(void **state) {
     bench_end(&b);
 }
 
+/* As many as one recv can bring are all answered; a target that goes on without reading the answers is given up. */
+static void nop_flood(void **state) {
+    static struct pdus in;
+    static uint8_t sent[80000];
+    struct bench b;
+    (void)state;
+    in = (struct pdus){ .stat_sn = 0x50, .exp_cmd_sn = 0x100, .max_cmd_sn = 0x200 };
+    bench_terms(&b.terms, 65536, 65536, 65536);
+    bench_begin(&b, 1, -1);
+    unsigned many = (NATIVE_IN_SIZE + ISCSI_HEADER_MAX) / ISCSI_BHS, answered = 0;
+    for (unsigned i = 0; i < many; i++) pdus_nop_in(&in, i);
+    iscsibe_in_take(b.c, in.bytes, in.len, 1);
+    assert_false(b.c->lost);
+    while (iscsibe_out_pending(b.c)) {
+        iscsibe_out_fill(b.c);
+        size_t n = bench_unsent(&b, sent, sizeof sent);
+        for (size_t at = 0; at < n; at += ISCSI_BHS) assert_int_equal(iscsiw_get32(sent + at + AT_TTT), answered++);
+        iscsibe_out_sent(b.c, n, NULL, 0);
+    }
+    assert_int_equal(answered, many);
+    for (unsigned i = 0; i < 10 && !b.c->lost; i++) iscsibe_in_take(b.c, in.bytes, in.len, 1);
+    assert_true(b.c->lost);
+    bench_end(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_commands), cmocka_unit_test(write_data), cmocka_unit_test(partial_sends),
         cmocka_unit_test(more_than_fits),  cmocka_unit_test(tags),       cmocka_unit_test(window),
-        cmocka_unit_test(every_split),     cmocka_unit_test(nop_answered),
+        cmocka_unit_test(every_split),     cmocka_unit_test(nop_answered),  cmocka_unit_test(nop_flood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
