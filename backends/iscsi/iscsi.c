@@ -62,6 +62,8 @@ static const struct option_entry options[] = {
       .max = 16777215, .value = "SIZE", .help = "MaxRecvDataSegmentLength that we declare; default 1m; native engine" },
     { .name = "max_outstanding_r2t", .type = OPTION_UINT, .offset = offsetof(struct iscsibe_conf, max_outstanding_r2t),
       .min = 1, .max = 64, .def = "1", .value = "N", .help = "MaxOutstandingR2T to offer; native engine" },
+    { .name = "nonoptimized", .type = OPTION_BOOL, .offset = offsetof(struct iscsibe_conf, nonoptimized), .def = "no",
+      .value = "yes|no", .help = "use a path that ALUA calls active/non-optimized, which goes by the other controller" },
     { .name = "timeout", .type = OPTION_TIME, .offset = offsetof(struct iscsibe_conf, timeout), .min = NS_PER_SEC,
       .max = 3600ULL * NS_PER_SEC, .def = "30s", .value = "TIME",
       .help = "a command without an answer for so long means that the target is lost" },

@@ -34,6 +34,7 @@ struct iscsibe_conf {
     bool deliver, immediate_data, initial_r2t;
     uint64_t first_burst, max_burst, max_recv; /* 0: the engine's own choice */
     uint64_t max_outstanding_r2t;
+    bool nonoptimized;          /* ALUA active/non-optimized paths may be used */
 };
 enum { ISCSIBE_ENGINE_AUTO, ISCSIBE_ENGINE_NATIVE, ISCSIBE_ENGINE_LIBISCSI };
 

@@ -59,6 +59,8 @@ unsigned iscsibe_luns_words(const uint8_t *p, size_t len, char *buf, size_t size
 bool iscsibe_port_group(const uint8_t *vpd83, size_t len, unsigned *group);
 bool iscsibe_alua_state(const uint8_t *rtpg, size_t len, unsigned group, unsigned *state);
 const char *iscsibe_alua_name(unsigned state);
+/* Why a path in this state is not used: words, or NULL if it is. `nonoptimized`: the user asked for such paths. */
+const char *iscsibe_alua_refused(unsigned state, bool nonoptimized);
 
 /* GET LBA STATUS: of [lba, lba+blocks), how many blocks the reply speaks of, and how many of these are not mapped. */
 bool iscsibe_parse_lba_status(const uint8_t *p, size_t len, uint64_t lba, uint64_t blocks, uint64_t *told,

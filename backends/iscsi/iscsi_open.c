@@ -20,6 +20,7 @@ struct opening {
     uint8_t vpd83[4096];
     size_t n83;
     bool b0, b1, b2;                /* VPD pages that the target lists */
+    bool nonoptimized;              /* paths that are not the preferred ones were asked for */
 };
 
 /* ---- login errors ---- */
@@ -216,9 +217,8 @@ static int ask_alua(struct opening *o, struct err *err) {
     }
     kv_text(&o->facts->negotiated, "alua_state", "%s", iscsibe_alua_name(state));
     kv_uint(&o->facts->negotiated, "alua_group", group);
-    if (state == 2 || state == 3 || state == 14)
-        return err_set(err, STATUS_TARGET, "this path is ALUA %s: name a portal whose path is active",
-                       iscsibe_alua_name(state));
+    const char *refused = iscsibe_alua_refused(state, o->nonoptimized);
+    if (refused) return err_set(err, STATUS_TARGET, "this path is ALUA %s: %s", iscsibe_alua_name(state), refused);
     if (state == 1)
         kv_text(&o->facts->warnings, "alua-non-optimized",
                 "this path is not the preferred one (ALUA active/non-optimized): "
@@ -296,6 +296,7 @@ int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *
         err_set(err, STATUS_TARGET, "no memory");
         goto out;
     }
+    o->nonoptimized = conf->nonoptimized;
     if (how->mode == OPEN_CREATE) {
         err_set(err, STATUS_TARGET, "a LUN cannot be created from here: it is made on the array");
         goto out;

@@ -98,6 +98,13 @@ bool iscsibe_alua_state(const uint8_t *p, size_t len, unsigned group, unsigned *
     return false;
 }
 
+const char *iscsibe_alua_refused(unsigned state, bool nonoptimized) {
+    if (state == 2 || state == 3 || state == 14) return "name a portal whose path is active";
+    if (state == 1 && !nonoptimized)
+        return "name a portal of the controller that owns the LUN, or set nonoptimized=yes to measure this way to it";
+    return NULL;
+}
+
 const char *iscsibe_alua_name(unsigned state) {
     switch (state) {
     case 0: return "active/optimized";

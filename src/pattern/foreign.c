@@ -17,13 +17,14 @@ struct foreign_key {
     const char *why;      /* why the others are refused */
 };
 
-#define FOREIGN_TARGET "it says what is measured, and that stands on the command line: nfs://HOST/EXPORT/FILE, " \
-                       "iscsi://HOST/IQN/LUN, /dev/NAME or /PATH"
-#define FOREIGN_RANGE "a range hides which sizes were used; name them with bssplit=SIZE/PERCENT:SIZE/PERCENT"
-#define FOREIGN_DEPTH "every slot that comes free is used at once, so that the depth is what iodepth= says"
+#define FOREIGN_TARGET                                                                                                 \
+    "it says what is measured, and that stands on the command line: nfs://HOST/EXPORT/FILE, "                          \
+    "iscsi://HOST/IQN/LUN, /dev/NAME or /PATH"
+#define FOREIGN_RANGE  "a range hides which sizes were used; name them with bssplit=SIZE/PERCENT:SIZE/PERCENT"
+#define FOREIGN_DEPTH  "every slot that comes free is used at once, so that the depth is what iodepth= says"
 #define FOREIGN_STEADY "the window is as long as runtime= says, so that all targets are measured equally long"
-#define FOREIGN_LOGS "the series of every run is in the result"
-#define FOREIGN_DATA "written data is always fresh, random and incompressible"
+#define FOREIGN_LOGS   "the series of every run is in the result"
+#define FOREIGN_DATA   "written data is always fresh, random and incompressible"
 
 static const struct foreign_key foreign_keys[] = {
     {"direct", "1", "I/O goes past the client's page cache wherever that can be done",
@@ -63,7 +64,8 @@ static const struct foreign_key foreign_keys[] = {
     {"filename", NULL, NULL, FOREIGN_TARGET},
     {"filename_format", NULL, NULL, FOREIGN_TARGET},
     {"directory", NULL, NULL, FOREIGN_TARGET},
-    {"ioengine", NULL, NULL, "the target on the command line decides it: nfs://HOST/EXPORT/FILE, iscsi://HOST/IQN/LUN, "
+    {"ioengine", NULL, NULL,
+     "the target on the command line decides it: nfs://HOST/EXPORT/FILE, iscsi://HOST/IQN/LUN, "
      "/dev/NAME or /PATH"},
     {"nfs_url", NULL, NULL, FOREIGN_TARGET},
     {"hostname", NULL, NULL, FOREIGN_TARGET},
@@ -103,11 +105,56 @@ static const struct foreign_key foreign_keys[] = {
     {"cpus_allowed*", NULL, NULL, "run samedisk under taskset(1)"},
     {NULL, NULL, NULL, NULL}};
 
-const char *const foreign_access_keys[] = {
-    "engine", "nconnect", "rsize", "wsize", "rcvbuf", "sndbuf", "window", "uid", "gid", "nfsport", "mountport",
-    "export", "sessions", "portals", "rr", "header_digest", "initiator", "user", "password", "password_file",
-    "target_user", "target_password_file", "link", "same", "identity", "servers", "stripe", "lat", "lat_dist", "jitter",
-    "errors", "error_seed", "short", "lost_after", "block", "max_depth", "max_io", "read_only", "write_cache", NULL};
+const char *const foreign_access_keys[] = {"engine",
+                                           "nconnect",
+                                           "rsize",
+                                           "wsize",
+                                           "rcvbuf",
+                                           "sndbuf",
+                                           "window",
+                                           "uid",
+                                           "gid",
+                                           "nfsport",
+                                           "mountport",
+                                           "export",
+                                           "sessions",
+                                           "portals",
+                                           "rr",
+                                           "header_digest",
+                                           "initiator",
+                                           "user",
+                                           "password",
+                                           "password_file",
+                                           "target_user",
+                                           "target_password_file",
+                                           "nonoptimized",
+                                           "data_digest",
+                                           "immediate_data",
+                                           "initial_r2t",
+                                           "first_burst",
+                                           "max_burst",
+                                           "max_recv",
+                                           "max_outstanding_r2t",
+                                           "deliver",
+                                           "wait",
+                                           "link",
+                                           "same",
+                                           "identity",
+                                           "servers",
+                                           "stripe",
+                                           "lat",
+                                           "lat_dist",
+                                           "jitter",
+                                           "errors",
+                                           "error_seed",
+                                           "short",
+                                           "lost_after",
+                                           "block",
+                                           "max_depth",
+                                           "max_io",
+                                           "read_only",
+                                           "write_cache",
+                                           NULL};
 
 /* Says what would be right for a key that nobody knows. */
 static int foreign_unknown(const char *key, struct err *err) {
@@ -145,8 +192,10 @@ int foreign_set(const char *key, const char *value, char *note, size_t len, stru
         if (text_glob(f->name, word)) return foreign_answer(f, word, value, note, len, err);
     for (const char *const *a = foreign_access_keys; *a; a++) {
         if (strcmp(*a, word) != 0) continue;
-        return err_set(err, STATUS_USAGE, "%s belongs to a target, not to a pattern: write --set LABEL.%s=VALUE, or "
-                       "?%s=VALUE behind the target's URL", word, word, word);
+        return err_set(err, STATUS_USAGE,
+                       "%s belongs to a target, not to a pattern: write --set LABEL.%s=VALUE, or "
+                       "?%s=VALUE behind the target's URL",
+                       word, word, word);
     }
     return foreign_unknown(key, err);
 }

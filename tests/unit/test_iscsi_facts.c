@@ -271,6 +271,12 @@ static void alua(void **state) {
     assert_string_equal(iscsibe_alua_name(s), "standby");
     assert_false(iscsibe_alua_state(rtpg, sizeof rtpg, 3, &s));
     assert_false(iscsibe_alua_state(rtpg, 18, 2, &s));
+
+    assert_null(iscsibe_alua_refused(0, false));
+    assert_non_null(strstr(iscsibe_alua_refused(1, false), "nonoptimized=yes"));
+    assert_null(iscsibe_alua_refused(1, true));
+    assert_non_null(iscsibe_alua_refused(2, true)); /* standby serves nobody */
+    assert_non_null(iscsibe_alua_refused(14, true));
 }
 
 static void lba_status(void **state) {
