@@ -59,7 +59,7 @@ check() { # NAME MAKE-ARGUMENTS -- CONFIGURE-ARGUMENTS
   [ "$f" != 0 ] || one "$name" $status
   find "$out/$name" -name '*.trs' -exec grep -lE '^:test-result: (FAIL|ERROR|XPASS)' {} + | while read -r trs; do
     say "${trs%.trs}.log:"
-    grep -vE '^(ok|#? *$)' "${trs%.trs}.log" | tail -n 40
+    grep -vE '^(ok|PASS|#? *$)' "${trs%.trs}.log" | tail -n 40
   done
 }
 

@@ -216,24 +216,26 @@ static int scan_whole(struct localdisk *l, const char *block, const char *name, 
 
 int localdisk_scan(const char *sysfs, const char *proc, struct localdisk **out, struct err *err) {
     char block[PATH_MAX];
-    struct dirent *e;
+    struct dirent **list;
     struct localdisk *l = calloc(1, sizeof(*l));
     int rc = 0;
 
     *out = NULL;
     if (!l) return err_set(err, STATUS_TARGET, "no memory");
     snprintf(block, sizeof(block), "%s/block", sysfs);
-    DIR *dir = opendir(block);
-    if (!dir) {
+    int n = scandir(block, &list, NULL, alphasort); /* in order: what is found first is what is named */
+    if (n < 0) {
         rc = err_set(err, STATUS_USAGE,
                      "%s: %s; without it nobody can say which block devices are in use, and nothing is "
                      "written to LUNs or devices",
                      block, strerror(errno));
         goto out;
     }
-    while (rc == 0 && (e = readdir(dir)))
-        if (*e->d_name != '.') rc = scan_whole(l, block, e->d_name, err);
-    closedir(dir);
+    for (int i = 0; i < n; i++) {
+        if (rc == 0 && *list[i]->d_name != '.') rc = scan_whole(l, block, list[i]->d_name, err);
+        free(list[i]);
+    }
+    free(list);
     if (rc == 0) rc = localdisk_uses(l, sysfs, proc, err);
 out:
     if (rc != 0)

@@ -154,11 +154,12 @@ mknod -m 0 closed.dev b 7 "${loop#/dev/loop}"
 SAMEDISK=$LAB/w/closed.sh
 cat >"$SAMEDISK" <<END
 #!/bin/sh
-mount --make-rprivate / && mount --bind "$LAB/w/closed.dev" "$loop" && exec "$LAB/w/powerless" "\$@"
+mount --make-rprivate / 2>/dev/null # not in a chroot, which has private mounts already
+mount --bind "$LAB/w/closed.dev" "$loop" && exec "$LAB/w/powerless" "\$@"
 END
 chmod +x "$SAMEDISK"
 mv closed.sh closed.inner
-printf '#!/bin/sh\nexec unshare --mount sh "%s" "$@"\n' "$LAB/w/closed.inner" >closed.sh
+printf '#!/bin/sh\nexec unshare --mount --propagation unchanged sh "%s" "$@"\n' "$LAB/w/closed.inner" >closed.sh
 chmod +x closed.sh
 complains 'a device without the right to read it' 3 "$loop: *Permission denied" probe "$loop"
 SAMEDISK=$SAVED

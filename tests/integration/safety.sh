@@ -5,9 +5,10 @@
 # shellcheck shell=dash
 set -u
 srcdir=${srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
-# Mounts of this script are its own.
+# Mounts of this script are its own. In a chroot, "/" is no mount point, and its mounts are private already.
 [ -n "${SAFETY_NAMESPACE:-}" ] || [ "$(id -u)" != 0 ] ||
-	SAFETY_NAMESPACE=1 exec unshare --mount --propagation private sh "$0"
+	SAFETY_NAMESPACE=1 exec unshare --mount --propagation unchanged \
+		sh -c 'mount --make-rprivate / 2>/dev/null; exec sh "$0"' "$0"
 # shellcheck source=tests/integration/lib.sh
 . "$srcdir/tests/integration/lib.sh"
 

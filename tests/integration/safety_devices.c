@@ -345,6 +345,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {T(a_mounted_device), T(a_swap_device), T(partitions_in_use),
                                        T(a_file_behind_a_loop_device), T(a_free_device_is_written_and_used_again)};
     may_run = geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0 && unshare(CLONE_NEWNS) == 0 &&
-              mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+              /* EINVAL: in a chroot "/" is no mount point, and its mounts are private already */
+              (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 || errno == EINVAL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
