@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/run.h"
 
-#include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,7 +234,6 @@ static int make_workers(struct crew *c, struct err *err) {
         struct worker *w = &c->workers[i];
         w->backend = run->target->backend;
         w->handle = run->target->handle;
-        w->facts = &run->target->facts;
         w->pattern = p;
         w->base = p->offset;
         w->size = p->size;

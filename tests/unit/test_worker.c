@@ -36,7 +36,6 @@ static void bench_run(struct bench *b, unsigned index, unsigned workers) {
     const struct pattern *p = &b->pattern;
     w->backend = b->target.backend;
     w->handle = b->target.handle;
-    w->facts = &b->target.facts;
     w->pattern = p;
     w->base = p->offset;
     w->size = p->size;
