@@ -425,17 +425,14 @@ static void libnfs_detach(struct context *c) {
 
 static void libnfs_counters(struct context *c, struct kv *out) {
     const struct counts *n = &c->counts;
-    kv_uint(out, "wire_ios", n->rpcs);
-    kv_uint(out, "writes_unstable", n->asked[UNSTABLE]);
-    kv_uint(out, "writes_datasync", n->asked[DATA_SYNC]);
-    kv_uint(out, "writes_filesync", n->asked[FILE_SYNC]);
-    kv_uint(out, "answered_unstable", n->answered[UNSTABLE]);
-    kv_uint(out, "answered_datasync", n->answered[DATA_SYNC]);
-    kv_uint(out, "answered_filesync", n->answered[FILE_SYNC]);
-    kv_uint(out, "commits", n->commits);
-    kv_uint(out, "verifier_changes", c->verf.changes);
-    kv_uint(out, "jukebox", n->jukebox);
-    kv_uint(out, "send_buffer_full", n->held);
+    const struct nfsbe_counts counts = {.rpcs = n->rpcs,
+                                        .commits = n->commits,
+                                        .verifier_changes = c->verf.changes,
+                                        .jukebox = n->jukebox,
+                                        .held = n->held,
+                                        .asked = n->asked,
+                                        .answered = n->answered};
+    nfsbe_counts_put(&counts, out);
     tcpinfo_counters(c->fd, out);
 }
 

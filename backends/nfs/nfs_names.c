@@ -76,3 +76,17 @@ const char *nfsbe_status_hint(unsigned status) {
     const struct status *s = find(status);
     return s ? s->hint : "";
 }
+
+void nfsbe_counts_put(const struct nfsbe_counts *n, struct kv *out) {
+    kv_uint(out, "wire_ios", n->rpcs);
+    kv_uint(out, "writes_unstable", n->asked[0]);
+    kv_uint(out, "writes_datasync", n->asked[1]);
+    kv_uint(out, "writes_filesync", n->asked[2]);
+    kv_uint(out, "answered_unstable", n->answered[0]);
+    kv_uint(out, "answered_datasync", n->answered[1]);
+    kv_uint(out, "answered_filesync", n->answered[2]);
+    kv_uint(out, "commits", n->commits);
+    kv_uint(out, "verifier_changes", n->verifier_changes);
+    kv_uint(out, "jukebox", n->jukebox);
+    kv_uint(out, "send_buffer_full", n->held);
+}

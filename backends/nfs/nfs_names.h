@@ -4,6 +4,7 @@
 #ifndef BACKENDS_NFS_NFS_NAMES_H
 #define BACKENDS_NFS_NFS_NAMES_H
 
+#include "base/kv.h"
 #include <stddef.h>
 
 #define NFS_STATUS_ROFS 30
@@ -17,5 +18,12 @@ int nfsbe_status_errno(unsigned status);
 const char *nfsbe_status_hint(unsigned status);
 /* "MNT3ERR_ACCES"; MOUNT's codes are a subset with its own prefix. */
 const char *nfsbe_mount_name(unsigned status, char *buf, size_t len);
+
+/* What both engines count, under the same names in every result. Arrays by stable_how: UNSTABLE, DATA_SYNC, FILE_SYNC. */
+struct nfsbe_counts {
+    uint64_t rpcs, commits, verifier_changes, jukebox, held;
+    const uint64_t *asked, *answered;
+};
+void nfsbe_counts_put(const struct nfsbe_counts *n, struct kv *out);
 
 #endif

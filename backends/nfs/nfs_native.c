@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "backends/nfs/nfs_names.h"
 #include "backends/nfs/nfs_native.h"
 
 #include <errno.h>
@@ -262,17 +263,14 @@ void nfsnative_counters(struct context *c, struct kv *out) {
         snprintf(key, sizeof key, "conn%u_wire_ios", i);
         kv_uint(out, key, conn->rpcs);
     }
-    kv_uint(out, "wire_ios", rpcs);
-    kv_uint(out, "writes_unstable", c->asked[NFSWIRE_UNSTABLE]);
-    kv_uint(out, "writes_datasync", c->asked[NFSWIRE_DATA_SYNC]);
-    kv_uint(out, "writes_filesync", c->asked[NFSWIRE_FILE_SYNC]);
-    kv_uint(out, "answered_unstable", c->answered[NFSWIRE_UNSTABLE]);
-    kv_uint(out, "answered_datasync", c->answered[NFSWIRE_DATA_SYNC]);
-    kv_uint(out, "answered_filesync", c->answered[NFSWIRE_FILE_SYNC]);
-    kv_uint(out, "commits", c->commits);
-    kv_uint(out, "verifier_changes", c->verf.changes);
-    kv_uint(out, "jukebox", c->jukebox);
-    kv_uint(out, "send_buffer_full", c->held);
+    const struct nfsbe_counts counts = {.rpcs = rpcs,
+                                        .commits = c->commits,
+                                        .verifier_changes = c->verf.changes,
+                                        .jukebox = c->jukebox,
+                                        .held = c->held,
+                                        .asked = c->asked,
+                                        .answered = c->answered};
+    nfsbe_counts_put(&counts, out);
     kv_uint(out, "stray_replies", strays);
     kv_uint(out, "connections", c->n_conns);
     kv_uint(out, "nonreserved_ports", c->nonreserved);
