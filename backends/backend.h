@@ -111,6 +111,22 @@ struct completion {
     bool stable;                /* write: the target answered that this data is on stable storage */
 };
 
+/* ---- what can be watched while a load runs ---- */
+
+/* One value that a context can be asked for about once a second. Several connections, members or workers become one by
+ * `merge`. A cumulative one only grows while the context lives: its series holds what each interval added. */
+enum track_merge { TRACK_SUM, TRACK_MIN, TRACK_MAX, TRACK_MEAN };
+struct track {
+    const char *name;           /* unit last: "tcp_rtt_ns"; NULL ends a list */
+    enum track_merge merge;
+    bool cumulative;
+};
+#define BACKEND_TRACKS 32       /* at most so many in a list */
+
+/* One road to the server beside those of the load, to ask it for an answer that needs no data: its own connection or
+ * session. Belongs to one thread. Each backend's own. */
+struct pinger;
+
 struct backend {
     const char *name;           /* "nfs" */
     const char *summary;        /* one line */
@@ -150,6 +166,22 @@ struct backend {
     /* Cumulative protocol counters and gauges of this context: "wire_ios", "writes_unstable", "commits", "retries", ...
      * Owner thread, at most once a second. NULL: none. */
     void (*counters)(struct context *c, struct kv *out);
+    /* What sample() tells, in its order; the same for all contexts of a handle. NULL: nothing. */
+    const struct track *(*tracks)(const struct handle *h);
+    /* The present values, NAN where unknown. Owner thread, once a second at most: a few microseconds, no malloc. */
+    void (*sample)(struct context *c, double *values);
+
+    /* ---- protocol ping: all NULL where no question answers without touching the data (block, file, null) ---- */
+    /* Kinds of ping, NULL-terminated: "null_rpc"; "nop_out", "test_unit_ready". */
+    const char *const *pings;
+    int (*ping_open)(struct handle *h, struct pinger **out, struct err *err); /* blocks; errors STATUS_TARGET */
+    /* One round trip of kind `kind`: ns from just before the send to just after the receive. Blocks until then, at most
+     * timeout_ns: -ETIMEDOUT, and the late answer is not taken for that of a later ping. Other negative errno: the pinger
+     * is only good for closing. */
+    int64_t (*ping)(struct pinger *p, unsigned kind, int64_t timeout_ns);
+    /* The smallest round trip that the connection's TCP has seen, ns: the network's share. 0: unknown. */
+    int64_t (*ping_floor)(struct pinger *p);
+    void (*ping_close)(struct pinger *p);
 };
 
 void facts_free(struct facts *f);

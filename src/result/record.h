@@ -28,6 +28,27 @@ struct record_point {        /* one interval of the series, by time of completio
     uint64_t errors;
 };
 
+/* A protocol's value over time, beside the points of the series: an interval's increment where it is cumulative, else the
+ * value at its end. */
+struct record_track {
+    char name[32];
+    bool cumulative;
+    double *values;          /* one for each point; NAN: unknown; owned */
+    double total;            /* cumulative: what the whole window added; NAN: unknown */
+};
+#define RECORD_TRACKS 32
+
+/* One kind of protocol ping (NULL RPC, NOP-Out ...) on a connection of its own. */
+struct record_ping {
+    char kind[32];
+    int64_t idle_min, idle_median; /* ns, before the first run; 0: unknown */
+    unsigned idle_n;
+    unsigned n, lost;        /* answered inside the window; unanswered within a second */
+    int64_t min, median, max; /* ns, of the window's */
+    double *values;          /* for each point of the series the mean of its pings, ns; NAN: none; owned */
+};
+#define RECORD_PINGS 4
+
 struct record_tail {         /* outstanding at the window's end, drained afterwards; not in IOPS */
     uint64_t ios, errors;
     int64_t longest_ns;      /* largest latency among them */
@@ -83,6 +104,11 @@ struct record {
     int64_t series_interval_ns;
     unsigned n_points;
     struct record_point *points; /* owned */
+    unsigned n_tracks;
+    struct record_track track[RECORD_TRACKS];
+    unsigned n_pings;
+    struct record_ping ping[RECORD_PINGS];
+    int64_t ping_floor_ns;   /* the smallest round trip the pings' TCP saw: the network's share; 0: unknown */
 };
 
 void record_point_add(struct record_point *into, const struct record_point *from);
