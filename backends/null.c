@@ -36,10 +36,18 @@ struct pending {
     uint64_t seq;           /* equal due times complete in order of submit */
 };
 
+struct run {                 /* requests of one submit, alike, that fall due together */
+    int64_t due, result;
+    unsigned n;
+    uint16_t kind;
+    bool stable, whole;      /* whole: all bytes were moved, and `result` is each one's length; else n is 1 */
+};
+
 struct context {
-    struct completion *ring; /* `fifo`: what is lent, ordered by due time; t_done is when it is due */
-    struct pending *heap;    /* else: the same as a binary heap */
-    unsigned head, n, mask, depth;
+    struct request **line;   /* `fifo`: what is lent, in order of submit, which is that of the due times */
+    struct run *runs;        /*         the same by runs */
+    struct pending *heap;    /* else: a binary heap */
+    unsigned head, n, run_head, n_runs, mask, depth;
     bool fifo, plain;        /* plain: one fixed latency, no servers, nothing injected */
     bool faults, write, write_cache;
     uint64_t size, block_mask;
@@ -162,7 +170,8 @@ static void null_close(struct handle *h) {
 
 static void null_detach(struct context *c) {
     if (!c) return;
-    free(c->ring);
+    free(c->line);
+    free(c->runs);
     free(c->heap);
     free(c->server_free);
     free(c);
@@ -170,6 +179,11 @@ static void null_detach(struct context *c) {
 
 static inline unsigned op_bit(unsigned op, unsigned sync) {
     return op * 4 + sync;
+}
+
+/* Both in one load. */
+static inline unsigned what_of(const struct request *r) {
+    return r->op | (unsigned)r->sync << 8;
 }
 
 static void set_ops(struct context *c, bool write) {
@@ -185,7 +199,8 @@ static int null_attach(struct handle *h, const struct attach_how *how, struct co
     while (cap < how->depth) cap *= 2;
     struct context *c = calloc(1, sizeof *c);
     bool fifo = conf->dist == DIST_FIXED; /* also with servers: they are taken in turn, so due times never go back */
-    if (!c || (fifo && !(c->ring = calloc(cap, sizeof *c->ring))) ||
+    if (!c || (fifo && !(c->line = calloc(cap, sizeof(struct request *)))) ||
+        (fifo && !(c->runs = calloc(cap, sizeof *c->runs))) ||
         (!fifo && !(c->heap = calloc(cap, sizeof *c->heap))) ||
         (conf->servers && !(c->server_free = calloc(conf->servers, sizeof *c->server_free)))) {
         null_detach(c);
@@ -303,32 +318,34 @@ static void submit_one(struct context *c, struct request *r, int64_t now) {
     if (c->faults) inject(c, r, &p.done);
     p.done.t_done = due_time(c, now);
     p.seq = c->seq++;
-    if (c->fifo) c->ring[(c->head + c->n) & c->mask] = p.done;
-    else heap_push(c, &p);
+    if (c->fifo) {
+        c->line[(c->head + c->n) & c->mask] = r;
+        c->runs[(c->run_head + c->n_runs++) & c->mask] = (struct run){
+            .due = p.done.t_done, .result = p.done.result, .n = 1, .kind = p.done.kind, .stable = p.done.stable};
+    } else {
+        heap_push(c, &p);
+    }
     c->n++;
 }
 
-/* The short way, for what moves all its bytes: what measures the tool itself should cost next to nothing. Returns how
- * many it did; the next one needs the long way. */
-static unsigned submit_plain(struct context *c, struct request *const *requests, unsigned n, int64_t now) {
+/* The short way, for a run of requests that are alike and move all their bytes: what measures the tool itself should
+ * cost next to nothing. Returns how many it did; the next one begins another run, or needs the long way. */
+static unsigned submit_run(struct context *c, struct request *const *requests, unsigned n, int64_t now) {
     /* No whole blocks, or so far out that the sum below would wrap. */
     const uint64_t size = c->size, bad_bits = c->block_mask | 1ULL << 63;
-    const unsigned plain_ops = c->plain_ops, stable_ops = c->stable_ops, mask = c->mask;
-    const int64_t due = now + c->lat;
-    struct completion *ring = c->ring;
+    const unsigned mask = c->mask, what = what_of(requests[0]), bit = op_bit(requests[0]->op, requests[0]->sync);
+    struct request **line = c->line;
     unsigned at = c->head + c->n, i = 0;
+    if (!(c->plain_ops >> bit & 1)) return 0;
     for (; i < n; i++) {
         struct request *r = requests[i];
         uint64_t offset = r->offset, len = r->len;
-        unsigned bit = op_bit(r->op, r->sync);
-        if (!(plain_ops >> bit & 1) || ((offset | len) & bad_bits) || offset + len > size) break;
-        struct completion *done = &ring[at++ & mask];
-        done->request = r;
-        done->result = (int64_t)len;
-        done->t_done = due;
-        done->kind = 0;
-        done->stable = stable_ops >> bit & 1;
+        if (what_of(r) != what || ((offset | len) & bad_bits) || offset + len > size) break;
+        line[at++ & mask] = r;
     }
+    if (!i) return 0;
+    c->runs[(c->run_head + c->n_runs++) & mask] =
+        (struct run){.due = now + c->lat, .n = i, .stable = c->stable_ops >> bit & 1, .whole = true};
     c->n += i;
     return i;
 }
@@ -338,10 +355,30 @@ static int null_submit(struct context *c, struct request *const *requests, unsig
     if (n > c->depth - c->n) n = c->depth - c->n;
     int64_t now = clock_now(c->clock);
     for (unsigned i = 0; i < n;) {
-        if (c->plain) i += submit_plain(c, requests + i, n - i, now);
-        if (i < n) submit_one(c, requests[i++], now);
+        unsigned k = c->plain ? submit_run(c, requests + i, n - i, now) : 0;
+        if (!k) submit_one(c, requests[i++], now);
+        i += k;
     }
     return (int)n;
+}
+
+/* Up to `max` of the first run. */
+static unsigned collect_run(struct context *c, struct run *run, struct completion *out, unsigned max, int64_t now) {
+    const unsigned mask = c->mask, n = run->n < max ? run->n : max, head = c->head;
+    struct completion one = {.result = run->result, .t_done = now, .kind = run->kind, .stable = run->stable};
+    for (unsigned i = 0; i < n; i++) {
+        one.request = c->line[(head + i) & mask];
+        out[i] = one;
+        out[i].result = one.request->len;
+    }
+    if (!run->whole) out->result = run->result;
+    c->head = (head + n) & mask;
+    c->n -= n;
+    run->n -= n;
+    if (run->n) return n;
+    c->run_head = (c->run_head + 1) & mask;
+    c->n_runs--;
+    return n;
 }
 
 static unsigned collect(struct context *c, struct completion *out, unsigned max, int64_t now) {
@@ -349,15 +386,8 @@ static unsigned collect(struct context *c, struct completion *out, unsigned max,
     if (max > c->n) max = c->n;
     unsigned got = 0;
     if (c->fifo) {
-        const struct completion *ring = c->ring;
-        const unsigned mask = c->mask;
-        unsigned head = c->head;
-        for (; got < max && ring[head].t_done <= now; got++, head = (head + 1) & mask) {
-            out[got] = ring[head];
-            out[got].t_done = now;
-        }
-        c->head = head;
-        c->n -= got;
+        while (got < max && c->runs[c->run_head].due <= now)
+            got += collect_run(c, &c->runs[c->run_head], out + got, max - got, now);
     } else {
         for (; got < max && c->heap[0].done.t_done <= now; got++, c->n--) {
             out[got] = c->heap[0].done;
@@ -375,8 +405,8 @@ static unsigned collect(struct context *c, struct completion *out, unsigned max,
 static unsigned give_back(struct context *c, struct completion *out, unsigned max, int64_t now) {
     unsigned got = 0;
     for (; got < max && c->n; got++, c->n--) {
-        out[got] = c->fifo ? c->ring[c->head] : c->heap[c->n - 1].done;
-        out[got].t_done = now;
+        out[got] = (struct completion){.request = c->fifo ? c->line[c->head] : c->heap[c->n - 1].done.request,
+                                       .t_done = now};
         fail(c, &out[got], ENOTCONN, "ENOTCONN", "the target was lost, as lost_after= asked for");
         if (c->fifo) c->head = (c->head + 1) & c->mask;
     }
@@ -398,7 +428,7 @@ static int null_reap(struct context *c, struct completion *out, unsigned max, un
         if (now >= deadline || now < waited_for) return (int)got; /* time is up, or a signal ended the sleep */
         waited_for = deadline;
         if (c->n) {
-            int64_t next = c->fifo ? c->ring[c->head].t_done : c->heap[0].done.t_done;
+            int64_t next = c->fifo ? c->runs[c->run_head].due : c->heap[0].done.t_done;
             if (next < waited_for) waited_for = next;
         }
         clock_wait_until(c->clock, waited_for);

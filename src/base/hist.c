@@ -12,19 +12,19 @@ void hist_init(struct hist *h) {
     h->min = INT64_MAX; /* max starts as 0: nothing that is recorded is less */
 }
 
-void hist_record_outside(struct hist *h, int64_t ns) {
+void hist_record_outside(struct hist *h, int64_t ns, uint64_t n) {
     uint64_t v = ns < 0 ? 0 : (uint64_t)ns;
 
     if (ns < 0) {
-        h->below++;
-        h->bucket[0]++;
+        h->below += n;
+        h->bucket[0] += n;
         ns = 0;
     } else {
-        h->above++;
+        h->above += n;
     }
-    h->n++;
-    h->sum += v;
-    h->sum_sq += (unsigned __int128)v * v;
+    h->n += n;
+    h->sum += v * n;
+    h->sum_sq += (unsigned __int128)v * v * n;
     if (ns < h->min) h->min = ns;
     if (ns > h->max) h->max = ns;
 }

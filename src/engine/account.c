@@ -66,9 +66,10 @@ struct group {
     int64_t lat_max;
 };
 
-static inline bool same_group(const struct worker *w, const struct completion *a, const struct completion *b) {
-    if (a->t_done != b->t_done) return false;
-    return w->budget == UINT64_MAX || a->request->in_window == b->request->in_window;
+/* A member of the group whose first completion is `a`: one stamp; where an amount ends the run, one kind of I/O too. */
+static inline bool in_group(const struct worker *w, const struct completion *a, const struct completion *c) {
+    if (a->t_done != c->t_done) return false;
+    return w->budget == UINT64_MAX || a->request->in_window == c->request->in_window;
 }
 
 static inline enum when when_of(const struct worker *w, const struct completion *c) {
@@ -77,26 +78,51 @@ static inline enum when when_of(const struct worker *w, const struct completion 
     return c->t_done < w->t_end ? WHEN_INSIDE : WHEN_AFTER;
 }
 
-/* Up to `n` completions of one group; a flush has length and result 0, so that one comparison finds every failure. */
-static inline void take_group(struct worker *w, const struct completion *c, unsigned n, struct group *g) {
-    bool inside = g->when == WHEN_INSIDE, due = w->rate.iops != 0;
-    for (const struct completion *end = c + n; c < end; c++) {
-        struct request *r = c->request;
-        int64_t clat = g->t - r->t_submit;
-        w->free[w->n_free++] = r;
-        if (__builtin_expect(c->result != (int64_t)r->len, 0)) {
-            failed(w, c, g->when);
-            continue;
-        }
-        g->ios[r->op]++;
-        g->bytes[r->op] += r->len;
-        g->stable += c->stable;
-        if (inside) hist_record(&w->counts.op[r->op].clat, clat);
-        if (r->op == IO_FLUSH) continue;
-        g->lat_sum += (uint64_t)clat;
-        if (clat > g->lat_max) g->lat_max = clat;
-        if (due && inside) hist_record(&w->counts.op[r->op].lat, g->t - r->t_due);
+/* `n` completions of direction `op` that were sent under one stamp too: one latency. */
+static inline void take_alike(struct worker *w, struct group *g, unsigned op, int64_t clat, unsigned n) {
+    g->ios[op] += n;
+    if (g->when == WHEN_INSIDE) hist_record_many(&w->counts.op[op].clat, clat, n);
+    if (op == IO_FLUSH) return;
+    g->lat_sum += (uint64_t)clat * n;
+    if (clat > g->lat_max) g->lat_max = clat;
+}
+
+/* The group that begins with `c`; returns its end. Runs of completions that were sent together cost little each; where
+ * every I/O has a due time, or an amount to be counted against, a run is one. A flush has length and result 0, so that
+ * one comparison finds every failure. */
+static inline const struct completion *take_group(struct worker *w, const struct completion *c,
+                                                  const struct completion *end, struct group *g) {
+    const struct completion *const first = c;
+    const bool due = w->rate.iops != 0, single = due || w->budget != UINT64_MAX;
+    struct request **free = w->free + w->n_free;
+    while (c < end && in_group(w, first, c)) {
+        const struct completion *const limit = single ? c + 1 : end;
+        const struct request *const head = c->request;
+        const int64_t t_done = g->t, sent = head->t_submit;
+        const unsigned op = head->op;
+        uint64_t bytes = 0, stable = 0;
+        unsigned alike = 0;
+        do {
+            struct request *r = c->request;
+            if (r->t_submit != sent || r->op != op) break;
+            *free++ = r;
+            if (__builtin_expect(c->result != (int64_t)r->len, 0)) {
+                failed(w, c, g->when);
+                continue;
+            }
+            alike++;
+            bytes += r->len;
+            stable += c->stable;
+        } while (++c < limit && c->t_done == t_done);
+        g->bytes[op] += bytes;
+        g->stable += stable;
+        if (!alike) continue;
+        take_alike(w, g, op, t_done - sent, alike);
+        if (due && g->when == WHEN_INSIDE && op != IO_FLUSH)
+            hist_record(&w->counts.op[op].lat, t_done - head->t_due);
     }
+    w->n_free += (unsigned)(c - first);
+    return c;
 }
 
 static void add_to_window(struct worker *w, const struct group *g) {
@@ -124,12 +150,14 @@ static void add_to_tail(struct worker *w, const struct completion *c, unsigned n
     }
 }
 
-static void complete(struct worker *w, const struct completion *c, unsigned n) {
+static const struct completion *complete(struct worker *w, const struct completion *c, const struct completion *end) {
     struct group g = {.when = when_of(w, c), .t = c->t_done};
+    const struct completion *first = c;
+    c = take_group(w, c, end, &g);
+    unsigned n = (unsigned)(c - first);
     depth_change(&w->depth, g.t, -(int64_t)n);
-    if (g.when == WHEN_AFTER && !w->flushing_end) add_to_tail(w, c, n);
+    if (g.when == WHEN_AFTER && !w->flushing_end) add_to_tail(w, first, n);
     if (g.when == WHEN_INSIDE && w->budget != UINT64_MAX) w->t_over = g.t;
-    take_group(w, c, n, &g);
     if (g.when == WHEN_INSIDE) add_to_window(w, &g);
     if (g.ios[IO_READ] | g.ios[IO_WRITE] | g.ios[IO_FLUSH]) w->failures_in_row = 0;
     w->counts.ios_completed += n;
@@ -141,11 +169,9 @@ static void complete(struct worker *w, const struct completion *c, unsigned n) {
     w->seen_ios += g.ios[IO_READ] + g.ios[IO_WRITE];
     w->seen_bytes += g.bytes[IO_READ] + g.bytes[IO_WRITE];
     w->seen_lat += g.lat_sum;
+    return c;
 }
 
 void account(struct worker *w, const struct completion *c, unsigned n) {
-    for (unsigned i = 0, k; i < n; i = k) {
-        for (k = i + 1; k < n && same_group(w, &c[i], &c[k]); k++) {}
-        complete(w, c + i, k - i);
-    }
+    for (const struct completion *end = c + n; c < end;) c = complete(w, c, end);
 }

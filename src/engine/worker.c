@@ -109,30 +109,43 @@ static inline void make_flush(struct worker *w) {
     w->batch[w->n_batch++] = r;
 }
 
-static inline void make_io(struct worker *w, struct request *r) {
-    struct stream_io io;
-    stream_next(&w->stream, &io);
-    r->op = (uint8_t)io.op;
-    r->len = io.len;
-    r->offset = io.offset;
-    if (io.op == IO_WRITE) mark_stamp(r->buf, io.offset, io.len, w->run_tag, &w->mark_counter);
-    w->batch[w->n_batch++] = r;
+/* Free requests on their way into the batch. On the stack: what is not in the worker stays in registers. */
+struct filling {
+    struct worker *worker;
+    struct request **from, **to; /* the next free one is below `from` */
+};
+
+static inline void put_io(void *arg, const struct stream_io *io) {
+    struct filling *f = arg;
+    struct request *r = *--f->from;
+    r->op = (uint8_t)io->op;
+    r->len = io->len;
+    r->offset = io->offset;
+    if (io->op == IO_WRITE)
+        mark_stamp(r->buf, io->offset, io->len, f->worker->run_tag, &f->worker->mark_counter);
+    *f->to++ = r;
+}
+
+static inline __attribute__((always_inline)) void fill_many(struct worker *w, unsigned n) {
+    struct filling f = {w, w->free + w->n_free, w->batch + w->n_batch};
+    stream_each(&w->stream, n, put_io, &f);
+    w->n_free -= n;
+    w->n_batch += n;
 }
 
 /* The plain case: no due times, no amount to keep to. */
 static void fill_all(struct worker *w) {
-    for (unsigned n = w->n_free; n; n--) make_io(w, w->free[n - 1]);
-    w->n_free = 0;
+    fill_many(w, w->n_free);
 }
 
 /* One I/O more, if the amount to do allows it; only I/Os of the window draw on the amount. */
 static bool fill_one(struct worker *w, int64_t due, bool in_window) {
     bool pays = w->budget != UINT64_MAX && in_window;
     if (w->n_free == 0 || (pays && w->budget == 0)) return false;
-    struct request *r = w->free[--w->n_free];
+    struct request *r = w->free[w->n_free - 1];
     r->t_due = due;
     r->in_window = in_window;
-    make_io(w, r);
+    fill_many(w, 1);
     if (pays) w->budget = w->budget > r->len ? w->budget - r->len : 0;
     return true;
 }

@@ -10,25 +10,23 @@
 
 /* ---- draws ---- */
 
-/* splitmix64 (Steele, Lea, Flood 2014): one word of state, every value once in its period, half the work of a larger
- * generator; seeds are mixed, so that two streams are a random distance apart on the one cycle. */
-static inline uint64_t stream_draw(struct stream *s) {
-    uint64_t x = s->state;
-    s->state = x + 0x9e3779b97f4a7c15ULL;
-    return rng_mix(x);
-}
-
-/* Lemire's bounded draw as in rng_below; the rare way out is not inlined, so that the usual one needs no stack. */
-static __attribute__((noinline)) uint64_t stream_redraw(struct stream *s, uint64_t bound, unsigned __int128 product) {
-    for (uint64_t floor = -bound % bound; (uint64_t)product < floor;)
-        product = (unsigned __int128)stream_draw(s) * bound;
-    return (uint64_t)(product >> 64);
+struct stream_drawn stream_redraw(uint64_t state, uint64_t bound, uint64_t low, uint64_t high) {
+    for (uint64_t floor = -bound % bound; low < floor; state += STREAM_STEP) {
+        unsigned __int128 product = (unsigned __int128)stream_draw(state) * bound;
+        low = (uint64_t)product;
+        high = (uint64_t)(product >> 64);
+    }
+    return (struct stream_drawn){state, high};
 }
 
 static inline uint64_t stream_below(struct stream *s, uint64_t bound) {
-    unsigned __int128 product = (unsigned __int128)stream_draw(s) * bound;
-    if (__builtin_expect((uint64_t)product < bound, 0)) return stream_redraw(s, bound, product);
-    return (uint64_t)(product >> 64);
+    unsigned __int128 product = (unsigned __int128)stream_draw(s->state) * bound;
+    s->state += STREAM_STEP;
+    uint64_t low = (uint64_t)product, high = (uint64_t)(product >> 64);
+    if (__builtin_expect(low >= bound, 1)) return high;
+    struct stream_drawn again = stream_redraw(s->state, bound, low, high);
+    s->state = again.state;
+    return again.value;
 }
 
 static inline uint64_t stream_what(enum io_op op, uint32_t len) {
@@ -169,11 +167,6 @@ int stream_init(struct stream *s, const struct pattern *p, uint64_t base, uint64
 
 /* ---- the stream ---- */
 
-static inline uint64_t stream_fold(uint64_t a, uint64_t b) {
-    unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 static inline bool stream_chance(struct stream *s, unsigned percent) {
     if (percent == 100) return true;
     if (percent == 0) return false;
@@ -196,19 +189,12 @@ static uint64_t stream_sequential(struct stream *s, const struct stream_row *r, 
     return at;
 }
 
-static __attribute__((noinline)) void stream_keep_mark(struct stream *s) {
+void stream_keep_mark(struct stream *s) {
     if (s->n_marks < STREAM_MARKS) s->mark[s->n_marks++] = s->chain;
     s->next_mark <<= 1;
 }
 
-/* `what` is direction and length. The multiplication mixes all of its factors into both halves of the product. */
-static inline void stream_emit(struct stream *s, struct stream_io *io, uint64_t what, uint64_t at) {
-    io->offset = at;
-    s->chain = stream_fold(s->chain ^ at, what);
-    if (__builtin_expect(++s->count == s->next_mark, 0)) stream_keep_mark(s);
-}
-
-static __attribute__((noinline)) void stream_next_mixed(struct stream *s, struct stream_io *io) {
+void stream_next(struct stream *s, struct stream_io *io) {
     const struct stream_row *r = s->n_rows > 1 ? stream_draw_row(s) : s->row;
     enum io_op op = stream_chance(s, r->read) ? IO_READ : IO_WRITE;
     unsigned which = op & s->separate;
@@ -220,30 +206,7 @@ static __attribute__((noinline)) void stream_next_mixed(struct stream *s, struct
     s->position[which] = at + r->len;
     io->op = op;
     io->len = r->len;
-    stream_emit(s, io, stream_what(op, r->len), at);
-}
-
-static inline void stream_plain(struct stream *s, struct stream_io *io, uint64_t slot) {
-    *io = s->plain_io;
-    stream_emit(s, io, s->plain_what, s->base + slot * s->row[0].align);
-}
-
-static __attribute__((noinline)) void stream_plain_redraw(struct stream *s, struct stream_io *io,
-                                                          unsigned __int128 product) {
-    stream_plain(s, io, stream_redraw(s, s->row[0].slots, product));
-}
-
-/* One row, one direction, all random is the load where this function counts most: it gets by without a stack frame. */
-void stream_next(struct stream *s, struct stream_io *io) {
-    if (!s->plain) {
-        stream_next_mixed(s, io);
-        return;
-    }
-    uint64_t slots = s->row[0].slots;
-    unsigned __int128 product = (unsigned __int128)stream_draw(s) * slots;
-    if (__builtin_expect((uint64_t)product < slots, 0)) {
-        stream_plain_redraw(s, io, product);
-        return;
-    }
-    stream_plain(s, io, (uint64_t)(product >> 64));
+    io->offset = at;
+    s->chain = stream_fold(s->chain ^ at, stream_what(op, r->len));
+    if (__builtin_expect(++s->count == s->next_mark, 0)) stream_keep_mark(s);
 }

@@ -146,6 +146,21 @@ static void check_stddev(const int64_t *v, size_t n, double tolerance) {
     free(h);
 }
 
+static void many_is_as_often_one(void **state) {
+    static const int64_t values[] = {0, 1, 127, 128, 4711, 1 << 30, LIMIT - 1, LIMIT, 5 * LIMIT, -1, -4711};
+    struct hist *one = fresh(), *many = fresh();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        for (size_t k = 0; k < i + 1; k++) hist_record(one, values[i]);
+        hist_record_many(many, values[i], i + 1);
+    }
+    assert_memory_equal(one, many, sizeof(*one));
+    assert_int_equal(many->n, 66);
+    free(one);
+    free(many);
+}
+
 static void stddev_of_a_few(void **state) {
     static const int64_t two[] = { 2, 4 }, same[] = { 123456789, 123456789, 123456789 };
     static const int64_t eight[] = { 2, 4, 4, 4, 5, 5, 7, 9 };
@@ -334,6 +349,7 @@ int main(void) {
         cmocka_unit_test(empty),
         cmocka_unit_test(sums_are_exact),
         cmocka_unit_test(nothing_is_clipped_silently),
+        cmocka_unit_test(many_is_as_often_one),
         cmocka_unit_test(stddev_of_a_few),
         cmocka_unit_test(stddev_does_not_cancel),
         cmocka_unit_test(squares_do_not_overflow_before_the_sum),
