@@ -64,7 +64,8 @@ struct facts {
     char root_fs;               /* OBJECT_FILE: 1 if it lies on the machine's root file system */
     char in_use[256];           /* not "": words why this is never to be written (reservation, .lck- beside it, O_EXCL refused) */
     char summary[200];          /* one line for people: "NFSv3 TCP 10.0.0.1:/vol1 vm.dat, 4 GiB" */
-    char engine[32];            /* what drives it: "libnfs", "libiscsi", "libaio O_DIRECT", "helper threads" */
+    uint64_t delay_ns;          /* delay=: latency that is to be added by a filter above; 0: none */
+    char engine[64];            /* what drives it: "libnfs", "libiscsi", "libaio O_DIRECT", "helper threads" */
     struct kv negotiated;       /* all that was asked and answered: rtmax, block limits, mount options, ... */
     struct kv warnings;         /* key: code; text: what the user should know */
 };
@@ -81,6 +82,9 @@ struct attach_how {
     uint32_t max_io;            /* bytes of the largest request */
     void *buffers;              /* depth buffers of `stride` bytes each, page-aligned; request.buf lies in buffer[slot] */
     size_t stride;
+    unsigned first_more;        /* `more` not NULL, where a filter adds requests of its own: from this slot on, request.buf */
+    void *more;                 /* lies in buffer[slot - first_more] of this memory instead */
+    size_t more_stride;
     struct clock *clock;        /* the stamp's clock */
     struct kinds *kinds;        /* where errors of this context get their kind */
     bool write;                 /* writes may come (the handle was opened for it) */
@@ -144,6 +148,9 @@ struct backend {
      * status STATUS_TARGET. `facts` is zeroed by the caller, who frees its lists (facts_free). */
     int (*open)(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err);
     void (*close)(struct handle *h);
+    /* Puts the settings of this host in force that access keys ask for, and what they were and are into `facts`; close puts
+     * them back. At most once, when runs are about to begin. Errors: STATUS_TARGET. NULL: there are none. */
+    int (*adjust)(struct handle *h, struct facts *facts, struct err *err);
     /* Deletes the file that this handle created, if it is still the same file. NULL: nothing can be deleted. */
     int (*remove)(struct handle *h, struct err *err);
     /* Share (0..1) of [offset, offset+len) without storage behind it (holes, unmapped). NULL or -1: unknown. Blocks. */
@@ -174,13 +181,16 @@ struct backend {
     /* ---- protocol ping: all NULL where no question answers without touching the data (block, file, null) ---- */
     /* Kinds of ping, NULL-terminated: "null_rpc"; "nop_out", "test_unit_ready". */
     const char *const *pings;
-    int (*ping_open)(struct handle *h, struct pinger **out, struct err *err); /* blocks; errors STATUS_TARGET */
+    /* Blocks for a few seconds at most; errors STATUS_TARGET. 0 with *out NULL: the user does not want it. */
+    int (*ping_open)(struct handle *h, struct pinger **out, struct err *err);
     /* One round trip of kind `kind`: ns from just before the send to just after the receive. Blocks until then, at most
      * timeout_ns: -ETIMEDOUT, and the late answer is not taken for that of a later ping. Other negative errno: the pinger
      * is only good for closing. */
     int64_t (*ping)(struct pinger *p, unsigned kind, int64_t timeout_ns);
     /* The smallest round trip that the connection's TCP has seen, ns: the network's share. 0: unknown. */
     int64_t (*ping_floor)(struct pinger *p);
+    /* From any thread: a ping() that waits ends at once, with an error. */
+    void (*ping_abort)(struct pinger *p);
     void (*ping_close)(struct pinger *p);
 };
 

@@ -20,6 +20,7 @@ enum null_dist { DIST_FIXED, DIST_UNIFORM, DIST_EXPONENTIAL };
 static const char *const dist_names[] = {"fixed", "uniform", "exponential", NULL};
 
 struct null_conf {
+    uint64_t delay;
     uint64_t size, lat, jitter, errors, shorts, error_seed, block, max_io, max_depth, lost_after, servers;
     int dist;
     bool write_cache, read_only;
@@ -92,6 +93,8 @@ static const struct option_entry null_options[] = {
      .def = "yes", .value = "yes|no", .help = "what is answered about a volatile write cache"},
     {.name = "read_only", .type = OPTION_BOOL, .offset = offsetof(struct null_conf, read_only),
      .def = "no", .value = "yes|no", .help = "refuses writes"},
+    {.name = "delay", .type = OPTION_TIME, .offset = offsetof(struct null_conf, delay), .max = 60 * NS_PER_SEC,
+     .def = "0", .value = "TIME", .help = "artificial latency, added to each I/O"},
     {.name = "identity", .type = OPTION_TEXT, .offset = offsetof(struct null_conf, identity),
      .value = "NAME", .help = "identity of the object; two targets with one identity are the same object"},
     {.name = NULL}
@@ -129,6 +132,7 @@ static void null_facts(const struct null_conf *conf, struct facts *f) {
     f->dpofua = ANSWER_YES;
     f->volatile_cache = conf->write_cache ? ANSWER_YES : ANSWER_NO;
     f->can_flush = true;
+    f->delay_ns = conf->delay;
     if (conf->identity) snprintf(f->identity[0], sizeof f->identity[0], "%s", conf->identity);
     char size[32], lat[32];
     snprintf(f->summary, sizeof f->summary, "null, no I/O, %s, latency %s %s",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/track.h"
 #include "base/units.h"
 
 /* The largest I/O that a stripe takes: what is kept free at each member's end grows with it. */
@@ -31,6 +32,7 @@ struct slot {
 struct context {
     unsigned n, depth, turn;
     uint64_t size;
+    const struct track *tracks;
     struct {
         const struct backend *backend;
         struct context *context;
@@ -147,6 +149,26 @@ static int stripe_wire_ios(struct handle *h, uint64_t *ios) {
     return 0;
 }
 
+/* ---- what can be watched ---- */
+
+static bool same_tracks(const struct track *a, const struct track *b) {
+    for (; a->name && b->name; a++, b++)
+        if (strcmp(a->name, b->name) || a->merge != b->merge || a->cumulative != b->cumulative) return false;
+    return !a->name && !b->name;
+}
+
+/* The members', if they all have the same. */
+static const struct track *stripe_tracks(const struct handle *h) {
+    const struct track *first = NULL;
+    for (unsigned i = 0; i < h->n; i++) {
+        const struct backend *b = h->member[i].backend;
+        const struct track *list = b->tracks && b->sample ? b->tracks(h->member[i].handle) : NULL;
+        if (!list || (first && !same_tracks(first, list))) return NULL;
+        if (!first) first = list;
+    }
+    return first;
+}
+
 /* ---- attach ---- */
 
 static void stripe_detach(struct context *c) {
@@ -170,6 +192,7 @@ static int stripe_attach(struct handle *h, const struct attach_how *how, struct 
     c->clock = how->clock;
     c->kinds = how->kinds;
     c->size = h->size;
+    c->tracks = stripe_tracks(h);
     for (unsigned i = 0; i < h->n; i++) {
         c->member[i].size = h->member_size[i];
         c->member[i].backend = h->member[i].backend;
@@ -382,6 +405,19 @@ static void stripe_counters(struct context *c, struct kv *out) {
     }
 }
 
+static void stripe_sample(struct context *c, double *values) {
+    struct track_sum sum[BACKEND_TRACKS] = {{0}};
+    double one[BACKEND_TRACKS];
+    unsigned n = 0;
+    while (n < BACKEND_TRACKS && c->tracks[n].name) n++;
+    for (unsigned i = 0; i < c->n; i++) {
+        for (unsigned k = 0; k < n; k++) one[k] = NAN;
+        c->member[i].backend->sample(c->member[i].context, one);
+        for (unsigned k = 0; k < n; k++) track_add(&sum[k], c->tracks[k].merge, one[k]);
+    }
+    for (unsigned k = 0; k < n; k++) values[k] = track_value(&sum[k], c->tracks[k].merge);
+}
+
 const struct backend backend_stripe = {
     .name = "stripe",
     .summary = "several members as one target",
@@ -392,4 +428,6 @@ const struct backend backend_stripe = {
     .submit = stripe_submit,
     .reap = stripe_reap,
     .counters = stripe_counters,
+    .tracks = stripe_tracks,
+    .sample = stripe_sample,
 };

@@ -47,7 +47,7 @@ check() { # NAME MAKE-ARGUMENTS -- CONFIGURE-ARGUMENTS
   shift
   say "$name: building and testing"
   # shellcheck disable=SC2086
-  { (configure "$name" "$@") && make -C "$out/$name" -j"$jobs" all && make -C "$out/$name" -k $make; } > "$out/$name.log" 2>&1
+  { (configure "$name" "$@") && make -C "$out/$name" -j"$jobs" all && make -C "$out/$name" -k -j"$jobs" $make; } > "$out/$name.log" 2>&1
   status=$?
   if ! find "$out/$name" -name '*.trs' 2>/dev/null | grep -q .; then
     one "$name" 1
@@ -73,7 +73,7 @@ for step in $steps; do
   case $step in
   gcc) check gcc check -- CC=gcc ;;
   clang) check clang check-unit -- CC=clang ;;
-  minimal) check minimal check-unit -- --without-libnfs --without-libiscsi --without-libaio ;;
+  minimal) check minimal check-unit -- --without-libnfs --without-libiscsi --without-libaio --without-liburing ;;
   asan) check asan check-light -- --enable-sanitizer=address,undefined CFLAGS='-O1 -g' ;;
   tsan) check tsan check-light -- --enable-sanitizer=thread CFLAGS='-O1 -g' ;;
   valgrind) check valgrind check-valgrind -- CC=gcc CFLAGS='-O1 -g' ;;

@@ -20,7 +20,7 @@ hits=$(for f in $sources; do awk -v f="$f" 'length($0) > 140 { print f ":" FNR "
 [ -z "$hits" ] || fail "lines over 140 columns:" "$hits"
 hits=$(find src backends -name '*.[ch]' -exec wc -l {} + | awk '$2 != "total" && $1 > 500')
 [ -z "$hits" ] || fail "files over 500 lines:" "$hits"
-for page in src/*.1 patterns/*.5; do
+for page in src/*.[17] patterns/*.5 tests/lab/*.7; do
   hits=$(LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
   [ -z "$hits" ] || fail "$page:" "$hits"
 done

@@ -7,12 +7,15 @@
 #include "backends/iscsi/iscsi.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/iscsi/iscsi_ping.h"
+#include "backends/net/tcpwindow.h"
 #include "base/text.h"
 
 #define PORT_DEFAULT 3260
@@ -64,9 +67,21 @@ static const struct option_entry options[] = {
       .min = 1, .max = 64, .def = "1", .value = "N", .help = "MaxOutstandingR2T to offer; native engine" },
     { .name = "nonoptimized", .type = OPTION_BOOL, .offset = offsetof(struct iscsibe_conf, nonoptimized), .def = "no",
       .value = "yes|no", .help = "use a path that ALUA calls active/non-optimized, which goes by the other controller" },
+    { .name = "sessions", .type = OPTION_UINT, .offset = offsetof(struct iscsibe_conf, sessions), .min = 1,
+      .max = ISCSIBE_SESSIONS_MAX, .value = "N",
+      .help = "sessions of each worker, the portals in turn; default one for each portal; native engine" },
+    { .name = "portals", .type = OPTION_TEXT, .offset = offsetof(struct iscsibe_conf, portals),
+      .value = "HOST[:PORT],...", .help = "portals that the data goes by, all roads to the same LUN; "
+                                          "default the URL's; native engine" },
+    { .name = "rr", .type = OPTION_UINT, .offset = offsetof(struct iscsibe_conf, rr), .min = 1, .max = 1000000000,
+      .value = "K", .help = "with several sessions: go on to the next one every K I/Os; default 1000" },
     { .name = "timeout", .type = OPTION_TIME, .offset = offsetof(struct iscsibe_conf, timeout), .min = NS_PER_SEC,
       .max = 3600ULL * NS_PER_SEC, .def = "30s", .value = "TIME",
       .help = "a command without an answer for so long means that the target is lost" },
+    { .name = "ping", .type = OPTION_BOOL, .offset = offsetof(struct iscsibe_conf, ping), .def = "yes",
+      .value = "yes|no", .help = "a NOP-Out and a TEST UNIT READY in turn, once a second on a session of their own, "
+                                 "from which network and server time are estimated" },
+    TCP_OPTION_ENTRIES(struct iscsibe_conf, tcp),
     { .name = NULL }
 };
 
@@ -103,12 +118,15 @@ static int configure(const struct url *url, void *conf, struct err *err) {
 
 const char *iscsibe_needs_native(const struct iscsibe_conf *c) {
     if (c->data_digest) return "data_digest";
+    if (c->sessions > 1) return "sessions";
+    if (c->portals) return "portals";
+    if (c->rr) return "rr";
     if (!c->deliver) return "deliver";
     if (c->wait) return "wait";
     if (c->first_burst) return "first_burst";
     if (c->max_burst) return "max_burst";
     if (c->max_recv) return "max_recv";
-    return c->max_outstanding_r2t > 1 ? "max_outstanding_r2t" : NULL;
+    return c->max_outstanding_r2t > 1 ? "max_outstanding_r2t" : tcp_options_given(&c->tcp);
 }
 
 static int check_engine(const struct iscsibe_conf *c, struct err *err) {
@@ -127,15 +145,16 @@ static int check_engine(const struct iscsibe_conf *c, struct err *err) {
 static int check(const void *conf, struct err *err) {
     const struct iscsibe_conf *c = conf;
     struct iscsibe_login login;
+    struct iscsibe_roads roads;
     char safe[ISCSI_NAME_SIZE];
 
     text_safe(safe, sizeof safe, c->initiator, strlen(c->initiator));
     if (strncmp(c->initiator, "iqn.", 4) != 0 && strncmp(c->initiator, "eui.", 4) != 0 &&
         strncmp(c->initiator, "naa.", 4) != 0)
         return err_set(err, STATUS_USAGE, "initiator=%s: an initiator's name begins with iqn., eui. or naa.", safe);
-    if (check_engine(c, err) != 0 || iscsibe_login_fill(&login, c, err) != 0) return -1;
+    if (check_engine(c, err) != 0 || tcp_options_check(&c->tcp, err) != 0 || iscsibe_login_fill(&login, c, err) != 0) return -1;
     iscsibe_login_wipe(&login);
-    return 0;
+    return iscsibe_roads_fill(&roads, c, login.portal, err);
 }
 
 static void conf_free(void *conf) {
@@ -172,6 +191,42 @@ static void counters(struct context *c, struct kv *out) {
     engine_of(c)->counters(c, out);
 }
 
+/* ---- what is watched ---- */
+
+static void watch(struct context *c, struct tcpinfo_watch *w) {
+    engine_of(c)->watch(c, w);
+}
+
+static const struct track *tracks(const struct handle *h) {
+    static const struct track list[] = { TCPINFO_TRACK_ENTRIES,
+                                         { "outstanding", TRACK_SUM, false },
+                                         { "command_window_limited_ns", TRACK_SUM, true },
+                                         { .name = NULL } };
+    (void)h;
+    return list;
+}
+
+static void sample(struct context *c, double *values) {
+    struct tcpinfo_watch w = { .n = 0 };
+    watch(c, &w);
+    tcpinfo_sample(w.fd, w.n, values);
+    values[TCPINFO_TRACKS] = (double)w.outstanding;
+    values[TCPINFO_TRACKS + 1] = w.window_closed_ns < 0 ? NAN : (double)w.window_closed_ns;
+}
+
+/* ---- open ---- */
+
+static int open_lun(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err) {
+    if (iscsibe_open(how, out, facts, err) != 0) return -1;
+    struct handle *h = *out;
+    const struct tcpwindow_rig rig = { .handle = h, .attach = attach, .detach = detach, .submit = submit, .reap = reap,
+                                       .watch = watch, .settings = &h->tcp };
+    if (!h->tcp.window || tcpwindow_choose(&rig, facts, err) == 0) return 0;
+    iscsibe_close(h);
+    *out = NULL;
+    return -1;
+}
+
 const struct backend backend_iscsi = {
     .name = "iscsi",
     .summary = "iSCSI, without the kernel's initiator: iscsi://[USER%PASSWORD@]HOST[:PORT]/IQN/LUN",
@@ -181,7 +236,7 @@ const struct backend backend_iscsi = {
     .configure = configure,
     .check = check,
     .conf_free = conf_free,
-    .open = iscsibe_open,
+    .open = open_lun,
     .close = iscsibe_close,
     .holes = iscsibe_holes,
     .attach = attach,
@@ -189,4 +244,12 @@ const struct backend backend_iscsi = {
     .submit = submit,
     .reap = reap,
     .counters = counters,
+    .tracks = tracks,
+    .sample = sample,
+    .pings = iscsibe_pings,
+    .ping_open = iscsibe_ping_open,
+    .ping = iscsibe_ping,
+    .ping_floor = iscsibe_ping_floor,
+    .ping_abort = iscsibe_ping_abort,
+    .ping_close = iscsibe_ping_close,
 };

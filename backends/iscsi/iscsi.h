@@ -13,6 +13,8 @@
 #include "backends/backend.h"
 #include "backends/iscsi/iscsi_facts.h"
 #include "backends/iscsi/iscsi_keys.h"
+#include "backends/net/tcp_options.h"
+#include "backends/net/tcpinfo.h"
 
 #define ISCSIBE_MAX_IO (16u << 20)
 
@@ -35,12 +37,28 @@ struct iscsibe_conf {
     uint64_t first_burst, max_burst, max_recv; /* 0: the engine's own choice */
     uint64_t max_outstanding_r2t;
     bool nonoptimized;          /* ALUA active/non-optimized paths may be used */
+    uint64_t sessions;          /* of each context; 0: one for each portal */
+    char *portals;              /* "HOST[:PORT],..."; NULL: the URL's alone */
+    uint64_t rr;                /* I/Os until the next path; 0: not given */
+    bool ping;                  /* protocol pings beside the load */
+    struct tcp_options tcp;
 };
 enum { ISCSIBE_ENGINE_AUTO, ISCSIBE_ENGINE_NATIVE, ISCSIBE_ENGINE_LIBISCSI };
 
+#define ISCSIBE_PORTAL_SIZE  (ISCSI_NAME_SIZE + 16)
+#define ISCSIBE_PORTALS_MAX  16u
+#define ISCSIBE_SESSIONS_MAX 64u
+
+/* The ways by which a context reaches the unit: session i goes to portal[i % n_portals], I/O number i to session
+ * (i / every) % sessions. */
+struct iscsibe_roads {
+    unsigned sessions, n_portals, every;
+    char portal[ISCSIBE_PORTALS_MAX][ISCSIBE_PORTAL_SIZE]; /* printable */
+};
+
 /* Where and as whom to log in. Holds secrets: wiped by iscsibe_login_wipe. */
 struct iscsibe_login {
-    char portal[ISCSI_NAME_SIZE + 16]; /* "host:port", "[v6]:port" */
+    char portal[ISCSIBE_PORTAL_SIZE]; /* "host:port", "[v6]:port" */
     char target[ISCSI_NAME_SIZE], initiator[ISCSI_NAME_SIZE];
     char user[ISCSI_NAME_SIZE], password[ISCSI_NAME_SIZE];
     char target_user[ISCSI_NAME_SIZE], target_password[ISCSI_NAME_SIZE];
@@ -48,10 +66,14 @@ struct iscsibe_login {
     int64_t timeout;
     bool crc32c;
     struct iscsibe_offer offer; /* libiscsi knows only its first two booleans */
+    const struct tcp_settings *tcp; /* of connections of our own; NULL: the kernel's defaults */
 };
 
 struct handle {
-    struct iscsibe_login login;
+    struct iscsibe_login login; /* its portal is the URL's, where the unit was opened */
+    struct iscsibe_roads roads; /* of the data */
+    struct tcp_settings tcp;    /* of the data's connections */
+    bool nonoptimized;
     char where[400];            /* "10.0.0.1:3260 iqn... LUN 1" made safe, for messages */
     char identity[FACTS_IDENTITIES][128];
     uint64_t size;
@@ -60,6 +82,7 @@ struct handle {
     enum answer volatile_cache;
     const struct iscsibe_engine *engine;
     bool deliver;               /* what is read comes into the request's buffer */
+    bool ping;
     int wait;
     uint32_t isid_base;         /* 24 random bits; with isid_next, which starts anywhere, the session's own ISID */
     atomic_uint isid_next;
@@ -68,6 +91,9 @@ struct handle {
 /* iscsi_secret.c: from conf, password files and the environment. */
 int iscsibe_login_fill(struct iscsibe_login *login, const struct iscsibe_conf *conf, struct err *err);
 void iscsibe_login_wipe(struct iscsibe_login *login);
+/* iscsi_roads.c: from the keys, and the portal of the URL. Errors: USAGE. */
+int iscsibe_roads_fill(struct iscsibe_roads *roads, const struct iscsibe_conf *conf, const char *portal,
+                       struct err *err);
 
 struct iscsibe_engine {
     const char *name;
@@ -76,6 +102,7 @@ struct iscsibe_engine {
     int (*submit)(struct context *c, struct request *const *requests, unsigned n);
     int (*reap)(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns);
     void (*counters)(struct context *c, struct kv *out);
+    void (*watch)(struct context *c, struct tcpinfo_watch *w); /* adds */
 };
 
 /* Every engine's struct context begins with this, set by its attach. */

@@ -78,6 +78,20 @@ unsigned iscsibe_identify(struct iscsibe_session *s, bool has83, bool has80, con
     return iscsibe_identities(keep, *n83, s->data, reply.len, inquiry, out, FACTS_IDENTITIES, weak);
 }
 
+int iscsibe_ask_alua(struct iscsibe_session *s, unsigned tpgs, const uint8_t *vpd83, size_t n83, bool nonoptimized,
+                     struct err *err) {
+    const uint8_t cdb[12] = { 0xa3, 0x0a, [8] = 0x10 }; /* REPORT TARGET PORT GROUPS, 4096 bytes */
+    struct iscsibe_alua *a = &s->alua;
+    struct iscsibe_reply reply;
+
+    *a = (struct iscsibe_alua){ .used = tpgs != 0 };
+    if (!a->used) return 0;
+    a->known = iscsibe_port_group(vpd83, n83, &a->group) && iscsibe_ask(s, cdb, sizeof cdb, 4096, &reply) &&
+               iscsibe_alua_state(reply.data, reply.len, a->group, &a->state);
+    const char *refused = a->known ? iscsibe_alua_refused(a->state, nonoptimized) : NULL;
+    return refused ? err_set(err, STATUS_TARGET, "this path is ALUA %s: %s", iscsibe_alua_name(a->state), refused) : 0;
+}
+
 int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err) {
     char identity[FACTS_IDENTITIES][128];
     struct iscsibe_inquiry inquiry = { .vendor = "" };
@@ -102,5 +116,5 @@ int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct e
     if (capacity.block != h->block || capacity.blocks * capacity.block != h->size)
         return err_set(err, STATUS_TARGET, "the LUN has changed its size since it was opened: %llu blocks of %u bytes",
                        (unsigned long long)capacity.blocks, capacity.block);
-    return 0;
+    return iscsibe_ask_alua(s, inquiry.tpgs, vpd83, n83, h->nonoptimized, err);
 }

@@ -11,7 +11,9 @@
 
 #include "backends/iscsi/iscsi_link.h"
 #include "backends/iscsi/iscsi_native.h"
+#include "backends/iscsi/iscsi_paths.h"
 #include "backends/iscsi/iscsi_session.h"
+#include "backends/net/sock.h"
 #include "base/text.h"
 
 /* The next session's: of the random type, so that it is never that of another session to the same target. */
@@ -24,54 +26,92 @@ static void next_isid(struct handle *h, uint8_t isid[6]) {
     iscsiw_put16(isid + 4, qualifier & 0xffff);
 }
 
-static int same_lun(struct handle *h, struct iscsibe_link *l, uint64_t *attentions, struct err *err) {
+/* What a path said of itself when it was entered. */
+struct entered {
+    struct iscsibe_alua alua;
+    uint64_t attentions;
+};
+
+static int same_lun(struct handle *h, const struct iscsibe_login *login, struct iscsibe_link *l, struct entered *said,
+                    struct err *err) {
     struct iscsibe_session *s = calloc(1, sizeof *s);
     if (!s) return err_set(err, STATUS_TARGET, "no memory");
-    s->login = &h->login;
+    s->login = login;
     s->link = l;
     int rc = iscsibe_same_lun(s, h, err);
-    *attentions = s->unit_attentions;
+    *said = (struct entered){ .alua = s->alua, .attentions = s->unit_attentions };
     free(s);
     return rc;
 }
 
-/* Logged in, and the same unit as at open. */
-static int enter(struct handle *h, struct iscsibe_link **out, uint64_t *attentions, struct err *err) {
+/* Logged in at this portal, and the same unit as at open. */
+static int enter(struct handle *h, const char *portal, struct iscsibe_link **out, struct entered *said,
+                 struct err *err) {
+    struct iscsibe_login login = h->login;
     uint8_t isid[6];
     unsigned status;
 
+    snprintf(login.portal, sizeof login.portal, "%s", portal);
     next_isid(h, isid);
-    if (iscsibe_link_open(&h->login, isid, out, &status, err) != 0) return -1;
-    if (same_lun(h, *out, attentions, err) == 0) return 0;
-    iscsibe_link_close(*out, false);
-    *out = NULL;
-    return -1;
+    int rc = iscsibe_link_open(&login, isid, out, &status, err);
+    if (rc == 0 && (rc = same_lun(h, &login, *out, said, err)) != 0) {
+        iscsibe_link_close(*out, false);
+        *out = NULL;
+    }
+    iscsibe_login_wipe(&login);
+    return rc;
 }
 
 static const char *ascq_words(int ascq) {
     return scsi_sense_ascq_str(ascq);
 }
 
-static int native_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
-    struct iscsibe_link *l;
-    uint64_t attentions;
+static bool several(const struct handle *h) {
+    return h->roads.sessions > 1;
+}
 
-    *out = NULL;
-    if (enter(h, &l, &attentions, err) != 0) return err_prefix(err, "%s", h->where);
+/* Errors name the portal, unless it is the one that the target's name holds anyway. */
+static int name_portal(const struct handle *h, const char *portal, struct err *err) {
+    if (several(h) || strcmp(portal, h->login.portal) != 0) err_prefix(err, "portal %s", portal);
+    return -1;
+}
+
+static int attach_one(struct handle *h, const char *portal, const struct attach_how *how, struct context **out,
+                      struct err *err) {
+    struct iscsibe_link *l;
+    struct entered said;
+
+    if (enter(h, portal, &l, &said, err) != 0) return name_portal(h, portal, err);
     const struct native_how session = {
-        .fd = l->fd, .terms = &l->terms, .cmd_sn = l->cmd_sn, .max_cmd_sn = l->max_cmd_sn,
-        .exp_stat_sn = l->exp_stat_sn, .lun = iscsibe_lun_wire(h->login.lun), .block = h->block, .dpofua = h->dpofua,
-        .stable = h->volatile_cache == ANSWER_NO, .deliver = h->deliver, .wait = h->wait,
-        .timeout = h->login.timeout, .ascq_words = ascq_words,
+        .fd = l->fd, .portal = several(h) ? portal : NULL, .terms = &l->terms, .cmd_sn = l->cmd_sn,
+        .max_cmd_sn = l->max_cmd_sn, .exp_stat_sn = l->exp_stat_sn, .lun = iscsibe_lun_wire(h->login.lun),
+        .block = h->block, .dpofua = h->dpofua, .stable = h->volatile_cache == ANSWER_NO, .deliver = h->deliver,
+        .wait = h->wait, .timeout = h->login.timeout, .tcp = &h->tcp, .ascq_words = ascq_words,
     };
     l->fd = -1;
     int rc = iscsibe_native_start(&session, how, out, err);
     if (rc == 0) {
         (*out)->head.engine = &iscsibe_engine_native;
-        (*out)->counts.attentions = attentions;
+        (*out)->counts.attentions = said.attentions;
     }
     iscsibe_link_close(l, false);
     return rc;
+}
+
+static int native_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
+    struct context *session[ISCSIBE_SESSIONS_MAX];
+    const struct iscsibe_roads *r = &h->roads;
+    unsigned n = 0;
+
+    *out = NULL;
+    while (n < r->sessions && attach_one(h, r->portal[n % r->n_portals], how, &session[n], err) == 0) n++;
+    if (n < r->sessions) {
+        while (n > 0) iscsibe_native_detach(session[--n]);
+        return err_prefix(err, "%s", h->where);
+    }
+    if (several(h)) return iscsibe_paths_start(session, n, r->every, out, err);
+    *out = session[0];
+    return 0;
 }
 
 const struct iscsibe_engine iscsibe_engine_native = {
@@ -81,25 +121,68 @@ const struct iscsibe_engine iscsibe_engine_native = {
     .submit = iscsibe_native_submit,
     .reap = iscsibe_native_reap,
     .counters = iscsibe_native_counters,
+    .watch = iscsibe_native_watch,
 };
 
 /* ---- the choice ---- */
 
-/* Logs in as every context will, for what the target agrees to. */
-static int try_native(struct handle *h, struct facts *f, struct err *err) {
-    struct iscsibe_link *l;
-    uint64_t attentions;
+/* What is the same on all paths, from the first. */
+static void session_facts(const struct iscsibe_link *l, struct kv *n) {
     char safe[300];
 
-    if (enter(h, &l, &attentions, err) != 0) return -1;
-    struct kv *n = &f->negotiated;
     iscsibe_terms_facts(&l->terms, n);
     kv_text(n, "auth_method", "%s", l->auth);
     if (*l->portal_group)
         kv_text(n, "target_portal_group", "%s", text_safe(safe, sizeof safe, l->portal_group, strlen(l->portal_group)));
     if (*l->alias) kv_text(n, "target_alias", "%s", text_safe(safe, sizeof safe, l->alias, strlen(l->alias)));
     kv_uint(n, "command_window", (uint32_t)(l->max_cmd_sn - l->cmd_sn + 1));
-    iscsibe_link_close(l, true);
+}
+
+/* path1_portal, path1_address, path1_alua_state ... */
+static void path_facts(const struct iscsibe_link *l, const char *portal, const struct iscsibe_alua *alua,
+                       unsigned number, struct facts *f) {
+    char key[sizeof(((struct kv_item *)0)->key)], address[64], safe[300];
+    struct kv *n = &f->negotiated;
+    unsigned port;
+
+    snprintf(key, sizeof key, "path%u_portal", number);
+    kv_text(n, key, "%s", portal);
+    snprintf(key, sizeof key, "path%u_address", number);
+    if (sock_peer(l->fd, address, sizeof address, &port)) kv_text(n, key, "%s:%u", address, port);
+    snprintf(key, sizeof key, "path%u_portal_group", number);
+    if (*l->portal_group) kv_text(n, key, "%s", text_safe(safe, sizeof safe, l->portal_group, strlen(l->portal_group)));
+    snprintf(key, sizeof key, "path%u_command_window", number);
+    kv_uint(n, key, (uint32_t)(l->max_cmd_sn - l->cmd_sn + 1));
+    if (!alua->used) return;
+    snprintf(key, sizeof key, "path%u_alua_state", number);
+    kv_text(n, key, "%s", alua->known ? iscsibe_alua_name(alua->state) : "unknown");
+    if (alua->known && alua->state == 1)
+        kv_text(&f->warnings, "alua-non-optimized",
+                "the path by portal %s is not the preferred one (ALUA active/non-optimized): "
+                "what is measured includes the way to the other controller", portal);
+}
+
+/* Logs in as every context will, once at each portal, for what the target agrees to. */
+static int try_native(struct handle *h, struct facts *f, struct err *err) {
+    const struct iscsibe_roads *r = &h->roads;
+    struct iscsibe_link *l;
+    struct entered said;
+
+    if (r->n_portals > 1 && !*h->identity[0])
+        return err_set(err, STATUS_TARGET,
+                       "the LUN has no name (VPD 83 or 80): whether all of portals= lead to it cannot be told");
+    for (unsigned i = 0; i < r->n_portals; i++) {
+        if (enter(h, r->portal[i], &l, &said, err) != 0) return name_portal(h, r->portal[i], err);
+        if (i == 0) {
+            session_facts(l, &f->negotiated);
+            tcp_settings_facts(&h->tcp, l->fd, &f->negotiated, &f->warnings);
+        }
+        if (several(h) || strcmp(r->portal[i], h->login.portal) != 0)
+            path_facts(l, r->portal[i], &said.alua, i + 1, f);
+        iscsibe_link_close(l, true);
+    }
+    kv_uint(&f->negotiated, "sessions", r->sessions);
+    if (several(h)) kv_uint(&f->negotiated, "rr", r->every);
     return 0;
 }
 

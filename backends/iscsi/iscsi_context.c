@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The native engine's memory: a context's beginning and end. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -79,7 +80,10 @@ struct context *iscsibe_native_new(const struct native_how *session, const struc
     c->block_mask = session->block - 1;
     c->cmd_sn = session->cmd_sn;
     c->max_cmd_sn = session->max_cmd_sn;
+    c->window_at_login = session->max_cmd_sn - session->cmd_sn + 1;
+    c->portal = session->portal;
     c->exp_stat_sn = session->exp_stat_sn;
+    c->tend = tcp_settings_to_tend(session->tcp);
     c->dpofua = session->dpofua;
     c->stable = session->stable;
     c->deliver = session->deliver;
@@ -134,6 +138,9 @@ int iscsibe_native_start(const struct native_how *session, const struct attach_h
 
 void iscsibe_native_lose(struct context *c, int error, const char *kind, const char *text) {
     if (c->lost) return;
+    snprintf(c->lost_text, sizeof c->lost_text, "%s%.160s%s%s", c->portal ? "portal " : "", c->portal ? c->portal : "",
+             c->portal ? ": " : "", text);
+    text = c->lost_text;
     c->lost = true;
     c->lost_error = error;
     if (c->fd >= 0) close(c->fd); /* neither a late reply nor what is unsent can touch a buffer any more */

@@ -449,6 +449,12 @@ static void libiscsi_counters(struct context *c, struct kv *out) {
     tcpinfo_counters(c->fd, out);
 }
 
+static void libiscsi_watch(struct context *c, struct tcpinfo_watch *w) {
+    w->fd[w->n++] = c->lost ? -1 : c->fd;
+    w->outstanding = c->lent;
+    w->window_closed_ns = -1;
+}
+
 const struct iscsibe_engine iscsibe_engine_libiscsi = {
     .name = "libiscsi",
     .attach = libiscsi_attach,
@@ -456,4 +462,5 @@ const struct iscsibe_engine iscsibe_engine_libiscsi = {
     .submit = libiscsi_submit,
     .reap = libiscsi_reap,
     .counters = libiscsi_counters,
+    .watch = libiscsi_watch,
 };

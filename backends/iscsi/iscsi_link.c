@@ -151,9 +151,10 @@ static int talk(struct iscsibe_link *l, struct iscsibe_talk *t, struct err *err)
 }
 
 /* One portal: TALK_DONE, TALK_REDIRECTED or TALK_FAILED. */
-static int enter(struct iscsibe_link *l, struct iscsibe_talk *t, const char *portal, struct err *err) {
+static int enter(struct iscsibe_link *l, struct iscsibe_talk *t, const char *portal, const struct tcp_settings *tcp,
+                 struct err *err) {
     char host[ISCSI_NAME_SIZE];
-    struct tcp_how how = { .host = host, .timeout = l->timeout };
+    struct tcp_how how = { .host = host, .timeout = l->timeout, .settings = tcp };
 
     if (split_portal(portal, host, &how.port, err) != 0) return TALK_FAILED;
     l->fd = tcp_connect(&how, err);
@@ -177,7 +178,7 @@ static int log_in(struct iscsibe_link *l, struct iscsibe_talk *t, const struct i
     snprintf(portal, sizeof portal, "%s", login->portal);
     for (int i = 0; i <= REDIRECTS_MAX; i++) {
         iscsibe_talk_begin(t, &who, &login->offer, isid, random, random[CHALLENGE_SIZE]);
-        int rc = enter(l, t, portal, err);
+        int rc = enter(l, t, portal, login->tcp, err);
         if (rc == TALK_FAILED) return -1;
         if (rc == TALK_DONE) return 0;
         snprintf(portal, sizeof portal, "%s", t->address);

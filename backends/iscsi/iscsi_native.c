@@ -181,6 +181,7 @@ static int receive(struct context *c, int flags) {
         receive_failed(c, r, errno);
         return 1;
     }
+    if (__builtin_expect(c->tend != NULL, 0)) tcp_settings_tend(c->tend, c->fd);
     observe(c, clock_is_virtual(c->clock) ? sock_now() : t);
     if (direct) {
         size_t n = (size_t)r < direct ? (size_t)r : direct;
@@ -293,6 +294,7 @@ int iscsibe_native_submit(struct context *c, struct request *const *requests, un
         bool all = sent >= 0 && (size_t)sent == c->out.total;
         stay = iscsibe_out_sent(c, sent > 0 ? (size_t)sent : 0, requests + taken, k);
         taken += stay;
+        if (c->lent > c->counts.out_max) c->counts.out_max = c->lent;
         if (__builtin_expect(sent < 0, 0)) {
             send_failed(c, (int)-sent);
             return taken ? (int)taken : -c->lost_error;
@@ -357,6 +359,22 @@ void iscsibe_native_detach(struct context *c) {
     iscsibe_native_free(c);
 }
 
+void iscsibe_native_look(struct context *c) {
+    look(c);
+}
+
+/* With the time that it is shut now. */
+static uint64_t window_closed_ns(const struct context *c) {
+    int64_t now = c->window_since ? clock_now(c->clock) : 0;
+    return c->counts.window_ns + (now > c->window_since ? (uint64_t)(now - c->window_since) : 0);
+}
+
+void iscsibe_native_watch(struct context *c, struct tcpinfo_watch *w) {
+    if (w->n < TCPINFO_FDS) w->fd[w->n++] = c->fd;
+    w->outstanding += c->lent;
+    w->window_closed_ns += (int64_t)window_closed_ns(c);
+}
+
 void iscsibe_native_counters(struct context *c, struct kv *out) {
     const struct native_counts *n = &c->counts;
     kv_uint(out, "wire_ios", n->commands);
@@ -367,7 +385,9 @@ void iscsibe_native_counters(struct context *c, struct kv *out) {
     kv_uint(out, "unit_attentions", n->attentions);
     kv_uint(out, "unit_resets", n->resets);
     kv_uint(out, "command_window_closed", n->window);
-    kv_uint(out, "command_window_closed_ns", n->window_ns);
+    kv_uint(out, "command_window_closed_ns", window_closed_ns(c));
+    kv_gauge(out, "command_window", c->window_at_login);
+    kv_gauge(out, "outstanding_max", n->out_max);
     kv_uint(out, "send_buffer_full", n->full);
     kv_uint(out, "sends", n->sends);
     kv_uint(out, "recvs", n->recvs);

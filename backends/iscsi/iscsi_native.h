@@ -59,6 +59,7 @@ struct native_out {
 struct native_counts {
     uint64_t commands, fua, caches_synced, busy, task_set_full, attentions, resets, window, window_ns, full;
     uint64_t sends, recvs, polls, r2ts, data_outs, nops, asyncs, rejects, gaps;
+    unsigned out_max;             /* the most requests that were out at once */
 };
 
 struct context {
@@ -87,6 +88,7 @@ struct context {
     uint32_t block_mask;
     bool dpofua, stable;          /* stable: what is written is not in a volatile cache */
     bool may_write, deliver;
+    const struct tcp_settings *tend; /* NULL: nothing to tend */
     /* slots */
     unsigned depth, lent, slot_mask;
     struct native_slot *slots;    /* by request->slot */
@@ -109,8 +111,11 @@ struct context {
     /* the end */
     bool lost;
     int lost_error;               /* errno of why */
+    char lost_text[300];
     /* the rest */
     int fd;
+    const char *portal;           /* names this path in errors; NULL: it is the only one. Outlives the context */
+    uint32_t window_at_login;     /* commands that the target had room for */
     int wait;                     /* enum native_wait */
     unsigned misses, skip;        /* recv that had nothing to bring: leave it out so many times */
     struct clock *clock;
@@ -125,11 +130,13 @@ enum native_wait { NATIVE_BLOCK, NATIVE_ADAPTIVE, NATIVE_SPIN };
 /* A session that is logged in, and what is to be done with it. */
 struct native_how {
     int fd;                       /* in blocking mode; the context's from now on, also after a failure */
+    const char *portal;           /* as in the context */
     const struct iscsibe_terms *terms;
     uint32_t cmd_sn, max_cmd_sn, exp_stat_sn;
     unsigned lun;                 /* as on the wire */
     uint32_t block;
     bool dpofua, stable, deliver;
+    const struct tcp_settings *tcp; /* outlives the context; NULL: nothing special */
     int wait;
     int64_t timeout;
     const char *(*ascq_words)(int ascq);
@@ -140,6 +147,9 @@ void iscsibe_native_detach(struct context *c);
 int iscsibe_native_submit(struct context *c, struct request *const *requests, unsigned n);
 int iscsibe_native_reap(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns);
 void iscsibe_native_counters(struct context *c, struct kv *out);
+void iscsibe_native_watch(struct context *c, struct tcpinfo_watch *w); /* adds */
+/* Time has passed, says a caller that waits for several sessions at once: its next reap finds what is too old. */
+void iscsibe_native_look(struct context *c);
 
 /* ---- iscsi_native.c: memory, and the end ---- */
 struct context *iscsibe_native_new(const struct native_how *session, const struct attach_how *how, struct err *err);

@@ -20,7 +20,6 @@ struct opening {
     uint8_t vpd83[4096];
     size_t n83;
     bool b0, b1, b2;                /* VPD pages that the target lists */
-    bool nonoptimized;              /* paths that are not the preferred ones were asked for */
 };
 
 /* ---- login errors ---- */
@@ -205,21 +204,14 @@ static void ask_reservations(struct opening *o, bool conflict) {
 }
 
 static int ask_alua(struct opening *o, struct err *err) {
-    const uint8_t cdb[12] = { 0xa3, 0x0a, [8] = 0x10 }; /* REPORT TARGET PORT GROUPS, 4096 bytes */
-    struct iscsibe_reply reply;
-    unsigned group, state;
+    const struct iscsibe_alua *a = &o->s->alua;
 
-    if (o->inquiry.tpgs == 0) return 0;
-    if (!iscsibe_port_group(o->vpd83, o->n83, &group) || !iscsibe_ask(o->s, cdb, sizeof cdb, 4096, &reply) ||
-        !iscsibe_alua_state(reply.data, reply.len, group, &state)) {
-        kv_text(&o->facts->negotiated, "alua_state", "unknown");
-        return 0;
-    }
-    kv_text(&o->facts->negotiated, "alua_state", "%s", iscsibe_alua_name(state));
-    kv_uint(&o->facts->negotiated, "alua_group", group);
-    const char *refused = iscsibe_alua_refused(state, o->nonoptimized);
-    if (refused) return err_set(err, STATUS_TARGET, "this path is ALUA %s: %s", iscsibe_alua_name(state), refused);
-    if (state == 1)
+    if (iscsibe_ask_alua(o->s, o->inquiry.tpgs, o->vpd83, o->n83, o->h->nonoptimized, err) != 0) return -1;
+    if (!a->used) return 0;
+    kv_text(&o->facts->negotiated, "alua_state", "%s", a->known ? iscsibe_alua_name(a->state) : "unknown");
+    if (!a->known) return 0;
+    kv_uint(&o->facts->negotiated, "alua_group", a->group);
+    if (a->state == 1)
         kv_text(&o->facts->warnings, "alua-non-optimized",
                 "this path is not the preferred one (ALUA active/non-optimized): "
                 "what is measured includes the way to the other controller");
@@ -231,13 +223,17 @@ static int ask_alua(struct opening *o, struct err *err) {
 static void describe(const struct opening *o) {
     struct facts *f = o->facts;
     const struct handle *h = o->h;
-    char size[24], target[90], address[64];
+    char size[24], target[90], address[64], ways[60] = "";
     unsigned port;
     int fd = iscsi_get_fd(o->s->iscsi);
 
     text_safe(target, sizeof target, h->login.target, strlen(h->login.target));
     units_size_human(size, sizeof size, f->size);
-    snprintf(f->summary, sizeof f->summary, "iSCSI %.60s %s LUN %u, %s", h->login.portal, target, h->login.lun, size);
+    if (h->roads.sessions > 1)
+        snprintf(ways, sizeof ways, ", %u sessions by %u portal%s", h->roads.sessions, h->roads.n_portals,
+                 h->roads.n_portals > 1 ? "s" : "");
+    snprintf(f->summary, sizeof f->summary, "iSCSI %.60s %s LUN %u, %s%s", h->login.portal, target, h->login.lun, size,
+             ways);
     kv_text(&f->negotiated, "protocol", "iSCSI over TCP");
     kv_text(&f->negotiated, "initiator", "%s", h->login.initiator);
     kv_text(&f->negotiated, "target_name", "%s", h->login.target);
@@ -296,7 +292,6 @@ int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *
         err_set(err, STATUS_TARGET, "no memory");
         goto out;
     }
-    o->nonoptimized = conf->nonoptimized;
     if (how->mode == OPEN_CREATE) {
         err_set(err, STATUS_TARGET, "a LUN cannot be created from here: it is made on the array");
         goto out;
@@ -305,7 +300,9 @@ int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *
     o->facts = facts;
     h->writable = how->mode == OPEN_WRITE;
     h->deliver = conf->deliver;
+    h->ping = conf->ping;
     h->wait = conf->wait;
+    h->nonoptimized = conf->nonoptimized;
     uint32_t isid[2];
     if (getrandom(isid, sizeof isid, 0) != (ssize_t)sizeof isid) {
         err_set(err, STATUS_TARGET, "no random numbers for the session's identifier");
@@ -313,9 +310,13 @@ int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *
     }
     h->isid_base = isid[0] & 0xffffff;
     atomic_init(&h->isid_next, isid[1] & 0xffff);
-    if (iscsibe_login_fill(&h->login, conf, err) != 0) goto out;
+    if (iscsibe_login_fill(&h->login, conf, err) != 0 ||
+        iscsibe_roads_fill(&h->roads, conf, h->login.portal, err) != 0)
+        goto out;
     text_safe(target, sizeof target, h->login.target, strlen(h->login.target));
     snprintf(h->where, sizeof h->where, "%.100s %s LUN %u", h->login.portal, target, h->login.lun);
+    tcp_settings_from(&h->tcp, &conf->tcp);
+    h->login.tcp = &h->tcp;
     if (iscsibe_session_open(&h->login, &o->s, &status, err) != 0) {
         explain_login(&h->login, status, err);
         goto out;

@@ -11,6 +11,12 @@
 
 #define ISCSIBE_DATA_MAX 65536u
 
+/* What the target says of the path that a session is. */
+struct iscsibe_alua {
+    bool used, known;                 /* there are target port groups; this path's is among them */
+    unsigned group, state;
+};
+
 struct iscsibe_session {
     struct iscsi_context *iscsi;
     struct iscsibe_link *link;        /* not NULL: a session of our own in place of the library's */
@@ -24,6 +30,7 @@ struct iscsibe_session {
     struct scsi_iovec iov;
     char list[900];                   /* discovery: the targets' names */
     uint64_t unit_attentions;
+    struct iscsibe_alua alua;         /* of this path; set by iscsibe_ask_alua */
     bool logged_in, dead;             /* dead: timeout or connection lost; nothing more is sent */
     uint8_t data[ISCSIBE_DATA_MAX];   /* of the last command */
 };
@@ -64,7 +71,11 @@ int iscsibe_capacity(struct iscsibe_session *s, struct iscsibe_capacity *out, st
  * *n83). */
 unsigned iscsibe_identify(struct iscsibe_session *s, bool has83, bool has80, const struct iscsibe_inquiry *inquiry,
                           char out[FACTS_IDENTITIES][128], bool *weak, uint8_t *keep, size_t *n83);
-/* Ready, the same LUN, as large as when it was opened: looked at by every attach before anything is read or written. */
+/* Asks for the path's ALUA state, from what INQUIRY and VPD 83 said. Fails if such a path is not to be used. */
+int iscsibe_ask_alua(struct iscsibe_session *s, unsigned tpgs, const uint8_t *vpd83, size_t n83, bool nonoptimized,
+                     struct err *err);
+/* Ready, the same LUN, as large as when it was opened, by a path that may be used: looked at by every attach before
+ * anything is read or written. */
 int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err);
 
 #endif

@@ -6,7 +6,6 @@
 #include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/uio.h>
 
 /* The head of what io_setup maps; the kernel's ABI since 2.6. Events follow at header_length. The kernel moves tail, we
@@ -130,14 +129,8 @@ int aio_ring_submit(struct aio_ring *a, struct request *const *requests, unsigne
     return 1;
 }
 
-/* A surprise removal shows as a device of size 0: reads get no bytes, writes ENOSPC. */
-static bool device_gone(const struct aio_ring *a) {
-    uint64_t size;
-    return a->how.object == LOCAL_DEVICE && (ioctl(a->how.fd, BLKGETSIZE64, &size) < 0 || !size);
-}
-
 static void failed(struct aio_ring *a, struct completion *c, int error) {
-    if ((error == ENOSPC || error == EIO) && device_gone(a)) error = ENODEV;
+    if ((error == ENOSPC || error == EIO) && local_gone(a->how.fd, a->how.object)) error = ENODEV;
     c->result = -error;
     c->kind = local_kind(a->kinds, error, a->how.object);
     c->stable = false;
@@ -154,7 +147,7 @@ static inline void deliver(struct aio_ring *a, struct completion *out, const str
     out->stable = r->op == IO_WRITE && (a->how.plain_stable || (r->sync >= SYNC_DSYNC && a->how.dsync_stable));
     if (__builtin_expect(result <= 0, 0)) {
         if (result < 0) failed(a, out, (int)-result);
-        else if (r->op == IO_READ && r->len && device_gone(a)) failed(a, out, ENODEV);
+        else if (r->op == IO_READ && r->len && local_gone(a->how.fd, a->how.object)) failed(a, out, ENODEV);
     }
     a->lent--;
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* block: any block device by libaio and O_DIRECT: FC, SAS, NVMe, kernel iSCSI, dm-multipath, loop.
+/* block: any block device by libaio and O_DIRECT: FC, SAS, NVMe, kernel iSCSI, dm-multipath, loop. With direct=no,
+ * through the page cache, by helper threads.
  *
  * io_submit can block when the device's queue (nr_requests) is full; the core counts the time spent in submit. A
  * plain write is stable only where the kernel says that the device has no volatile cache; RWF_DSYNC and RWF_SYNC are
  * FUA, or a flush by the kernel where the device has no FUA. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +25,13 @@
 #include "backends/backend.h"
 #include "backends/local/aio_ring.h"
 #include "backends/local/blockdev.h"
+#include "backends/local/helpers.h"
+#include "backends/local/kernel.h"
 #include "backends/local/mountinfo.h"
+#include "backends/local/multipath.h"
+#ifdef HAVE_LIBURING
+#include "backends/local/uring.h"
+#endif
 #include "base/savefile.h"
 #include "base/text.h"
 
@@ -30,19 +41,41 @@
 
 struct block_conf {
     char *path;
+    int engine;
+    bool direct;
+    uint64_t delay;
+    struct kernel_conf kernel;
 };
 
 struct handle {
     int fd;
     dev_t rdev;
-    bool plain_stable;
+    bool plain_stable, direct, uring;
+    struct kernel_conf asked;
+    struct kernel kernel;
 };
 
-struct context {
+struct context {            /* one of the three */
     struct aio_ring *ring;
+    struct helpers *helpers;
+#ifdef HAVE_LIBURING
+    struct uring *uring;
+#endif
 };
 
-static const struct option_entry block_options[] = {{.name = NULL}};
+enum { ENGINE_LIBAIO, ENGINE_IO_URING };
+static const char *const engine_names[] = {"libaio", "io_uring", NULL};
+
+static const struct option_entry block_options[] = {
+    {.name = "engine", .type = OPTION_ENUM, .offset = offsetof(struct block_conf, engine), .names = engine_names,
+     .def = "libaio", .value = "libaio|io_uring", .help = "what keeps several I/Os in flight"},
+    {.name = "direct", .type = OPTION_BOOL, .offset = offsetof(struct block_conf, direct), .def = "yes",
+     .value = "yes|no", .help = "O_DIRECT, past the page cache of this host"},
+    KERNEL_OPTIONS(struct block_conf, kernel),
+    {.name = "delay", .type = OPTION_TIME, .offset = offsetof(struct block_conf, delay), .max = 60 * NS_PER_SEC,
+     .def = "0", .value = "TIME", .help = "artificial latency, added to each I/O"},
+    {.name = NULL}
+};
 
 static const char *block_library(void) {
     return "libaio";
@@ -53,6 +86,21 @@ static int block_configure(const struct url *url, void *v, struct err *err) {
     if (url->path[0] != '/') return err_set(err, STATUS_USAGE, "the path of a device must begin with /dev/");
     conf->path = strdup(url->path);
     return conf->path ? 0 : err_set(err, STATUS_USAGE, "out of memory");
+}
+
+static int block_check(const void *v, struct err *err) {
+    const struct block_conf *conf = v;
+#ifndef HAVE_LIBURING
+    if (conf->engine == ENGINE_IO_URING)
+        return err_set(err, STATUS_USAGE, "engine=io_uring: this samedisk was built without liburing; engine=libaio works");
+#endif
+    if (conf->engine == ENGINE_IO_URING && !conf->direct)
+        return err_set(err, STATUS_USAGE, "engine=io_uring is for O_DIRECT and cannot stand beside direct=no, where helper "
+                       "threads do the I/O");
+    if (conf->kernel.readahead_given && conf->direct)
+        return err_set(err, STATUS_USAGE, "kernel_readahead has no effect with O_DIRECT: the kernel reads ahead for "
+                       "the page cache only; add direct=no, or use the pattern's readahead=");
+    return 0;
 }
 
 static void block_conf_free(void *v) {
@@ -143,6 +191,18 @@ static void ask_in_use(const char *path, dev_t rdev, struct facts *f) {
     if (!f->in_use[0]) snprintf(f->in_use, sizeof f->in_use, "another program has it open exclusively");
 }
 
+/* The page cache is volatile, and takes any buffer. */
+static void buffered_facts(struct facts *f) {
+    f->mem_align = 1;
+    f->max_depth = HELPERS_MAX;
+    f->volatile_cache = ANSWER_YES;
+    snprintf(f->engine, sizeof f->engine, "helper threads page cache");
+    kv_text(&f->warnings, "page-cache", "the page cache of this host is in the path: reads of what it holds never "
+            "reach the device, and writes are done when they are in memory");
+    kv_text(&f->warnings, "helper-threads", "each I/O is handed to a thread and back: two wake-ups, some 10 to 100 us, "
+            "are in its latency");
+}
+
 static int block_open(const struct open_how *how, struct handle **out, struct facts *f, struct err *err) {
     const struct block_conf *conf = how->conf;
     const char *path = conf->path;
@@ -158,7 +218,7 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
     }
     if (check_kind(safe, &st, err) < 0) return -1;
     int flags = how->mode == OPEN_WRITE ? O_RDWR | O_EXCL : O_RDONLY;
-    int fd = open(path, flags | O_DIRECT | O_CLOEXEC);
+    int fd = open(path, flags | (conf->direct ? O_DIRECT : 0) | O_CLOEXEC);
     if (fd < 0) return open_failed(safe, st.st_rdev, how, errno, err);
     struct handle *h = NULL;
     if (fstat(fd, &st) < 0) {
@@ -177,10 +237,14 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
     f->dpofua = ANSWER_YES;
     f->can_flush = true;
     f->rdev = st.st_rdev;
-    snprintf(f->engine, sizeof f->engine, "libaio O_DIRECT");
+    f->delay_ns = conf->delay;
+    snprintf(f->engine, sizeof f->engine, "%s O_DIRECT", engine_names[conf->engine]);
     blockdev_facts(SYS, st.st_rdev, f);
+    multipath_facts("/dev/mapper/control", st.st_rdev, &f->negotiated);
+    if (!conf->direct) buffered_facts(f);
     if (how->mode == OPEN_READ) ask_in_use(path, st.st_rdev, f);
-    *h = (struct handle){.fd = fd, .rdev = st.st_rdev, .plain_stable = f->volatile_cache == ANSWER_NO};
+    *h = (struct handle){.fd = fd, .rdev = st.st_rdev, .plain_stable = f->volatile_cache == ANSWER_NO,
+                         .direct = conf->direct, .uring = conf->engine == ENGINE_IO_URING, .asked = conf->kernel};
     *out = h;
     return 0;
 fail:
@@ -190,8 +254,17 @@ fail:
 
 static void block_close(struct handle *h) {
     if (!h) return;
+    kernel_put_back(&h->kernel);
     close(h->fd);
     free(h);
+}
+
+static int block_adjust(struct handle *h, struct facts *facts, struct err *err) {
+    const struct notes_where where = {NOTES_FOLDER, SYS, "/proc"};
+    if (kernel_adjust(&h->kernel, &h->asked, &where, h->rdev, &facts->negotiated, err) < 0) return -1;
+    /* An open file keeps the readahead that it was opened with, until it is told to begin anew. */
+    if (h->asked.readahead_given) (void)posix_fadvise(h->fd, 0, 0, POSIX_FADV_NORMAL);
+    return 0;
 }
 
 static int block_wire_ios(struct handle *h, uint64_t *ios) {
@@ -200,13 +273,27 @@ static int block_wire_ios(struct handle *h, uint64_t *ios) {
 
 /* ---- data path ---- */
 
-static int block_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
+static int attach_engine(struct handle *h, const struct attach_how *how, struct context *c, struct err *err) {
     struct aio_ring_how ring = {
         .fd = h->fd, .object = LOCAL_DEVICE, .plain_stable = h->plain_stable, .dsync_stable = true
     };
+    struct helpers_how helpers = {
+        .fd = h->fd, .object = LOCAL_DEVICE, .plain_stable = h->plain_stable, .dsync_stable = true
+    };
+    if (!h->direct) return helpers_attach(&helpers, how, &c->helpers, err);
+#ifdef HAVE_LIBURING
+    struct uring_how uring = {
+        .fd = h->fd, .object = LOCAL_DEVICE, .plain_stable = h->plain_stable, .dsync_stable = true
+    };
+    if (h->uring) return uring_attach(&uring, how, &c->uring, err);
+#endif
+    return aio_ring_attach(&ring, how, &c->ring, err);
+}
+
+static int block_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
     struct context *c = calloc(1, sizeof *c);
     if (!c) return err_set(err, STATUS_TARGET, "out of memory");
-    if (aio_ring_attach(&ring, how, &c->ring, err) < 0) {
+    if (attach_engine(h, how, c, err) < 0) {
         free(c);
         return -1;
     }
@@ -216,20 +303,36 @@ static int block_attach(struct handle *h, const struct attach_how *how, struct c
 
 static void block_detach(struct context *c) {
     if (!c) return;
+    helpers_detach(c->helpers);
     aio_ring_detach(c->ring);
+#ifdef HAVE_LIBURING
+    uring_detach(c->uring);
+#endif
     free(c);
 }
 
 static int block_submit(struct context *c, struct request *const *requests, unsigned n) {
+    if (c->helpers) return helpers_submit(c->helpers, requests, n);
+#ifdef HAVE_LIBURING
+    if (c->uring) return uring_submit(c->uring, requests, n);
+#endif
     return aio_ring_submit(c->ring, requests, n);
 }
 
 static int block_reap(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns) {
+    if (c->helpers) return helpers_reap(c->helpers, out, max, min, timeout_ns);
+#ifdef HAVE_LIBURING
+    if (c->uring) return uring_reap(c->uring, out, max, min, timeout_ns);
+#endif
     return aio_ring_reap(c->ring, out, max, min, timeout_ns);
 }
 
 static void block_counters(struct context *c, struct kv *out) {
-    aio_ring_counters(c->ring, out);
+#ifdef HAVE_LIBURING
+    if (c->uring) uring_counters(c->uring, out);
+#endif
+    if (c->helpers) helpers_counters(c->helpers, out);
+    if (c->ring) aio_ring_counters(c->ring, out);
 }
 
 extern const struct backend backend_block;
@@ -240,9 +343,11 @@ const struct backend backend_block = {
     .conf_size = sizeof(struct block_conf),
     .library = block_library,
     .configure = block_configure,
+    .check = block_check,
     .conf_free = block_conf_free,
     .open = block_open,
     .close = block_close,
+    .adjust = block_adjust,
     .wire_ios = block_wire_ios,
     .attach = block_attach,
     .detach = block_detach,

@@ -69,6 +69,7 @@ static void queue_facts(const char *disk, struct facts *f) {
     char text[128];
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (sysfs_uint(&value, "%s/queue/%s", disk, numbers[i])) kv_uint(&f->negotiated, numbers[i], value);
+    if (sysfs_uint(&value, "%s/device/queue_depth", disk)) kv_uint(&f->negotiated, "queue_depth", value);
     if (sysfs_text(text, sizeof text, "%s/queue/scheduler", disk)) {
         char *from = strchr(text, '['), *to = from ? strchr(from, ']') : NULL; /* "mq-deadline [none]" */
         if (to) *to = 0;
@@ -91,6 +92,7 @@ static void dm_facts(const char *sys, const char *disk, struct facts *f) {
     if (sysfs_text(text, sizeof text, "%s/dm/uuid", disk)) kv_text(&f->negotiated, "dm_uuid", "%s", text);
     snprintf(path, sizeof path, "%s/slaves", disk);
     DIR *dir = opendir(path);
+    uint64_t queue_depth;
     unsigned n = 0;
     for (struct dirent *e; dir && (e = readdir(dir));) {
         if (e->d_name[0] == '.') continue;
@@ -99,6 +101,11 @@ static void dm_facts(const char *sys, const char *disk, struct facts *f) {
         snprintf(prefix, sizeof prefix, "%.20s_", e->d_name);
         const char *transport = blockid_transport(sys, path, prefix, &f->negotiated);
         if (!sysfs_text(state, sizeof state, "%s/device/state", path)) state[0] = 0;
+        if (sysfs_uint(&queue_depth, "%s/device/queue_depth", path)) {
+            char key[40];
+            snprintf(key, sizeof key, "%squeue_depth", prefix);
+            kv_uint(&f->negotiated, key, queue_depth);
+        }
         size_t at = strlen(paths);
         snprintf(paths + at, sizeof paths - at, "%s%s%s%s%s%s", n++ ? ", " : "", e->d_name, *transport ? " " : "",
                  transport, *state ? " " : "", state);

@@ -2,9 +2,11 @@
 #include "backends/local/errors.h"
 
 #include <errno.h>
+#include <linux/fs.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 /* The block layer turns what the device said into an errno; these are its meanings. */
 static const struct { int error; const char *meaning; } device_words[] = {
@@ -43,4 +45,9 @@ uint16_t local_kind(struct kinds *kinds, int error, enum local_object object) {
 
 bool local_is_lost(int error) {
     return error == ENODEV || error == ENXIO;
+}
+
+bool local_gone(int fd, enum local_object object) {
+    uint64_t size;
+    return object == LOCAL_DEVICE && (ioctl(fd, BLKGETSIZE64, &size) < 0 || !size);
 }

@@ -14,5 +14,7 @@ enum local_object { LOCAL_FILE_BUFFERED, LOCAL_FILE_DIRECT, LOCAL_DEVICE };
 uint16_t local_kind(struct kinds *kinds, int error, enum local_object object);
 /* Is the object gone for good, so that nothing more need be tried on it? */
 bool local_is_lost(int error);
+/* Is it a device that was taken away? That shows as a size of 0: reads get no bytes, writes ENOSPC. */
+bool local_gone(int fd, enum local_object object);
 
 #endif

@@ -16,23 +16,34 @@
 #ifdef HAVE_LIBAIO
 #include "backends/local/aio_ring.h"
 #endif
+#ifdef HAVE_LIBURING
+#include "backends/local/uring.h"
+#endif
 
 struct context {
-    struct helpers *helpers;   /* one of the two */
+    struct helpers *helpers;   /* one of the three */
 #ifdef HAVE_LIBAIO
     struct aio_ring *ring;
 #endif
+#ifdef HAVE_LIBURING
+    struct uring *uring;
+#endif
 };
 
-static const char *const engine_names[] = {"auto", "libaio", "threads", NULL};
+static const char *const engine_names[] = {"auto", "libaio", "threads", "io_uring", NULL};
 static const char *const direct_names[] = {"auto", "yes", "no", NULL};
 
 static const struct option_entry file_options[] = {
     {.name = "engine", .type = OPTION_ENUM, .offset = offsetof(struct file_conf, engine), .names = engine_names,
-     .def = "auto", .value = "auto|libaio|threads",
+     .def = "auto", .value = "auto|libaio|threads|io_uring",
      .help = "what keeps several I/Os in flight; auto: libaio where O_DIRECT works, else helper threads"},
     {.name = "direct", .type = OPTION_ENUM, .offset = offsetof(struct file_conf, direct), .names = direct_names,
      .def = "auto", .value = "auto|yes|no", .help = "O_DIRECT, past the page cache of this host; auto: where it works"},
+    KERNEL_OPTIONS(struct file_conf, kernel),
+    {.name = "delay", .type = OPTION_TIME, .offset = offsetof(struct file_conf, delay), .max = 60 * NS_PER_SEC,
+     .def = "0", .value = "TIME", .help = "artificial latency, added to each I/O"},
+    {.name = "nrfiles", .type = OPTION_UINT, .offset = offsetof(struct file_conf, nrfiles), .min = 1, .max = 64, .def = "1",
+     .value = "N", .help = "files PATH.0 to PATH.N-1, driven together, in place of PATH"},
     {.name = NULL}
 };
 
@@ -59,9 +70,17 @@ static int file_check(const void *v, struct err *err) {
         return err_set(err, STATUS_USAGE,
                        "engine=libaio: this samedisk was built without libaio; engine=threads works");
 #endif
-    if (conf->engine == FILE_ENGINE_LIBAIO && conf->direct == FILE_DIRECT_NO)
-        return err_set(err, STATUS_USAGE, "engine=libaio needs O_DIRECT, so it cannot stand beside direct=no: buffered "
-                       "asynchronous I/O is not asynchronous; engine=threads keeps the depth");
+#ifndef HAVE_LIBURING
+    if (conf->engine == FILE_ENGINE_IO_URING)
+        return err_set(err, STATUS_USAGE,
+                       "engine=io_uring: this samedisk was built without liburing; engine=threads works");
+#endif
+    if ((conf->engine == FILE_ENGINE_LIBAIO || conf->engine == FILE_ENGINE_IO_URING) && conf->direct == FILE_DIRECT_NO)
+        return err_set(err, STATUS_USAGE, "engine=%s needs O_DIRECT, so it cannot stand beside direct=no: buffered "
+                       "asynchronous I/O is not asynchronous; engine=threads keeps the depth", engine_names[conf->engine]);
+    if (conf->kernel.readahead_given && conf->direct == FILE_DIRECT_YES)
+        return err_set(err, STATUS_USAGE, "kernel_readahead has no effect with direct=yes: the kernel reads ahead for "
+                       "the page cache only; use direct=no, or the pattern's readahead=");
     return 0;
 }
 
@@ -97,10 +116,27 @@ static int file_wire_ios(struct handle *h, uint64_t *ios) {
     return h->local_device ? blockdev_ios("/sys", h->dev, ios) : -1;
 }
 
+static int file_adjust(struct handle *h, struct facts *facts, struct err *err) {
+    const struct notes_where where = {NOTES_FOLDER, "/sys", "/proc"};
+    if (h->fd < 0) return 0;
+    if (kernel_adjust(&h->kernel, &h->asked, &where, h->dev, &facts->negotiated, err) < 0)
+        return err_prefix(err, "%s", h->name);
+    /* An open file keeps the readahead that it was opened with, until it is told to begin anew. */
+    if (h->asked.readahead_given) (void)posix_fadvise(h->fd, 0, 0, POSIX_FADV_NORMAL);
+    return 0;
+}
+
 /* ---- data path ---- */
 
 static int attach_engine(struct handle *h, const struct attach_how *how, struct context *c, struct err *err) {
     enum local_object object = h->direct ? LOCAL_FILE_DIRECT : LOCAL_FILE_BUFFERED;
+#ifdef HAVE_LIBURING
+    if (h->uring) {
+        struct uring_how uring = {.fd = h->fd, .object = object, .plain_stable = h->plain_stable,
+                                  .dsync_stable = h->dsync_stable};
+        return uring_attach(&uring, how, &c->uring, err);
+    }
+#endif
 #ifdef HAVE_LIBAIO
     if (!h->threads) {
         struct aio_ring_how ring = {.fd = h->fd, .object = object, .plain_stable = h->plain_stable,
@@ -131,12 +167,18 @@ static void file_detach(struct context *c) {
 #ifdef HAVE_LIBAIO
     aio_ring_detach(c->ring);
 #endif
+#ifdef HAVE_LIBURING
+    uring_detach(c->uring);
+#endif
     free(c);
 }
 
 static int file_submit(struct context *c, struct request *const *requests, unsigned n) {
 #ifdef HAVE_LIBAIO
     if (c->ring) return aio_ring_submit(c->ring, requests, n);
+#endif
+#ifdef HAVE_LIBURING
+    if (c->uring) return uring_submit(c->uring, requests, n);
 #endif
     return helpers_submit(c->helpers, requests, n);
 }
@@ -145,17 +187,20 @@ static int file_reap(struct context *c, struct completion *out, unsigned max, un
 #ifdef HAVE_LIBAIO
     if (c->ring) return aio_ring_reap(c->ring, out, max, min, timeout_ns);
 #endif
+#ifdef HAVE_LIBURING
+    if (c->uring) return uring_reap(c->uring, out, max, min, timeout_ns);
+#endif
     return helpers_reap(c->helpers, out, max, min, timeout_ns);
 }
 
 static void file_counters(struct context *c, struct kv *out) {
 #ifdef HAVE_LIBAIO
-    if (c->ring) {
-        aio_ring_counters(c->ring, out);
-        return;
-    }
+    if (c->ring) aio_ring_counters(c->ring, out);
 #endif
-    helpers_counters(c->helpers, out);
+#ifdef HAVE_LIBURING
+    if (c->uring) uring_counters(c->uring, out);
+#endif
+    if (c->helpers) helpers_counters(c->helpers, out);
 }
 
 extern const struct backend backend_file;
@@ -170,6 +215,7 @@ const struct backend backend_file = {
     .conf_free = file_conf_free,
     .open = file_open,
     .close = file_close,
+    .adjust = file_adjust,
     .remove = file_remove,
     .holes = file_holes,
     .wire_ios = file_wire_ios,

@@ -235,17 +235,18 @@ static int choose_direct(struct opening *o, struct handle *h, struct facts *f, s
 }
 
 static int choose_engine(struct opening *o, struct handle *h, struct facts *f, struct err *err) {
+    h->uring = o->conf->engine == FILE_ENGINE_IO_URING;
 #ifdef HAVE_LIBAIO
     h->threads = o->conf->engine == FILE_ENGINE_THREADS || (o->conf->engine == FILE_ENGINE_AUTO && !h->direct);
 #else
-    h->threads = true;
+    h->threads = !h->uring;
 #endif
     if (!h->threads && !h->direct)
         return err_set(err, STATUS_TARGET,
-                       "%s: engine=libaio needs O_DIRECT, which %s does not take: without it the kernel "
-                       "does the I/O inside io_submit, and the depth is 1; engine=threads keeps the depth",
-                       o->safe, o->mount ? o->mount->type : "its file system");
-    snprintf(f->engine, sizeof f->engine, "%s %s", h->threads ? "helper threads" : "libaio",
+                       "%s: engine=%s needs O_DIRECT, which %s does not take: without it the kernel "
+                       "does the I/O in the submit, and the depth is 1; engine=threads keeps the depth",
+                       o->safe, h->uring ? "io_uring" : "libaio", o->mount ? o->mount->type : "its file system");
+    snprintf(f->engine, sizeof f->engine, "%s %s", h->threads ? "helper threads" : h->uring ? "io_uring" : "libaio",
              h->direct ? "O_DIRECT" : "page cache");
     kv_bool(&f->negotiated, "o_direct", h->direct);
     if (!h->threads) return 0;
@@ -261,7 +262,7 @@ static int choose_engine(struct opening *o, struct handle *h, struct facts *f, s
 static void file_facts(const struct opening *o, struct handle *h, struct facts *f) {
     struct stat st;
     uint64_t value;
-    char size[32], other[32], name[64];
+    char size[32], other[32], name[64], path[PATH_MAX];
     if (fstat(h->fd, &st) < 0) return;
     f->size = h->size = (uint64_t)st.st_size;
     f->allocated = h->allocated = (uint64_t)st.st_blocks * 512;
@@ -274,7 +275,7 @@ static void file_facts(const struct opening *o, struct handle *h, struct facts *
     if (!h->created && f->allocated < f->size)
         kv_text(&f->warnings, "sparse", "only %s of %s have storage behind them: reads of holes never reach a disk",
                 units_size_human(other, sizeof other, f->allocated), units_size_human(size, sizeof size, f->size));
-    if (sysfs_uint(&value, "%s/class/bdi/%u:%u/read_ahead_kb", SYS, major(h->dev), minor(h->dev)))
+    if (kernel_readahead_path(SYS, h->dev, path, sizeof path) && sysfs_uint(&value, "%s", path))
         kv_uint(&f->negotiated, "bdi_read_ahead_kb", value);
     h->local_device = o->class == FS_LOCAL && blockdev_ios(SYS, h->dev, &value) == 0;
     if (h->local_device) {
@@ -286,6 +287,8 @@ static void file_facts(const struct opening *o, struct handle *h, struct facts *
 static void common_facts(const struct opening *o, struct handle *h, struct facts *f) {
     char type[32], source[64], name[72], size[16];
     f->kind = OBJECT_FILE;
+    f->delay_ns = o->conf->delay;
+    h->asked = o->conf->kernel;
     f->max_io = FILE_MAX_IO;
     fs_facts(o->class, o->mount, h->direct || h->fd < 0, f);
     h->plain_stable = f->volatile_cache == ANSWER_NO;
@@ -322,6 +325,11 @@ static int open_all(struct opening *o, struct handle *h, struct facts *f, struct
         return 0;
     }
     if (choose_direct(o, h, f, err) < 0 || choose_engine(o, h, f, err) < 0) return -1;
+    if (h->direct && o->conf->kernel.readahead_given)
+        return err_set(err, STATUS_TARGET,
+                       "%s: kernel_readahead has no effect with O_DIRECT, which works here: use direct=no, or the "
+                       "pattern's readahead=",
+                       o->safe);
     file_facts(o, h, f);
     common_facts(o, h, f);
     return 0;
@@ -347,6 +355,7 @@ int file_open(const struct open_how *how, struct handle **out, struct facts *f, 
 
 void file_close(struct handle *h) {
     if (!h) return;
+    kernel_put_back(&h->kernel);
     if (h->fd >= 0) close(h->fd);
     if (h->dir >= 0) close(h->dir);
     free(h->name);

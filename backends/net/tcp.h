@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backends/net/tcp_options.h"
 #include "base/err.h"
 
 struct tcp_how {
@@ -14,6 +15,7 @@ struct tcp_how {
     bool reserved;      /* from a source port of 512 to 1023 where this process may have one, else from any:
                            sock_local_port() tells which it is */
     int64_t timeout;    /* ns, for all attempts together */
+    const struct tcp_settings *settings; /* NULL: the kernel's defaults */
 };
 
 /* A connected socket in blocking mode, without Nagle's algorithm; -1 after filling err. */

@@ -1,14 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* TCP_INFO of one connection as counters and gauges. Its own unit, because the kernel's struct tcp_info (linux/tcp.h)
- * has the fields that matter and clashes with the C library's. */
+/* TCP_INFO of connections as counters, as tracks (backend.h), as single values. Its own unit, because the kernel's
+ * struct tcp_info (linux/tcp.h) has the fields that matter and clashes with the C library's. */
 #ifndef BACKENDS_NET_TCPINFO_H
 #define BACKENDS_NET_TCPINFO_H
 
+#include <stdint.h>
+
+#include "backends/backend.h"
 #include "base/kv.h"
 
-/* Adds what the running kernel knows. Cumulative: tcp_retransmits, tcp_rwnd_limited_us, tcp_sndbuf_limited_us.
- * Gauges (not to be added up over connections): tcp_min_rtt_us, tcp_rcv_space, tcp_snd_cwnd, tcp_snd_wnd, tcp_rcv_wnd.
- */
+/* The smallest round trip that this connection has seen, ns; 0: unknown. */
+int64_t tcpinfo_min_rtt(int fd);
+/* The receive window that was advertised last, bytes; 0: unknown (kernels before 6.2). */
+uint32_t tcpinfo_rcv_wnd(int fd);
+
+/* Of the connection's whole life, as far as the running kernel knows: tcp_retransmits, and the gauge tcp_min_rtt_ns. */
 void tcpinfo_counters(int fd, struct kv *out);
+
+/* The tracks, in the order of tcpinfo_sample(). Windows and times are those of one connection, counts of all of them.
+ * rwnd_limited and sndbuf_limited are about what *we* send: the time in which there was more to send than the other
+ * side's receive window, or our send buffer, let out. The server's retransmissions cannot be seen from here; what comes
+ * out of order here (tcp_out_of_order) is their trace. */
+#define TCPINFO_TRACKS 14
+#define TCPINFO_TRACK_ENTRIES                                                                                          \
+    { "tcp_connections", TRACK_SUM, false },                                                                           \
+    { "tcp_min_rtt_ns", TRACK_MIN, false },                                                                            \
+    { "tcp_rtt_ns", TRACK_MEAN, false },                                                                               \
+    { "tcp_cwnd_bytes", TRACK_MEAN, false },                                                                           \
+    { "tcp_rcv_wnd_bytes", TRACK_MAX, false },          /* that we advertise */                                        \
+    { "tcp_snd_wnd_bytes", TRACK_MAX, false },          /* that the other side advertises */                           \
+    { "tcp_retransmits", TRACK_SUM, true },             /* segments */                                                 \
+    { "tcp_retransmitted_bytes", TRACK_SUM, true },                                                                    \
+    { "tcp_out_of_order", TRACK_SUM, true },            /* segments that arrived so */                                 \
+    { "tcp_reorderings", TRACK_SUM, true },             /* seen by the sender in us */                                 \
+    { "tcp_pure_acks", TRACK_SUM, true },               /* segments sent that held no data */                          \
+    { "tcp_busy_ns", TRACK_MEAN, true },                /* data of ours was unacknowledged or unsent */                \
+    { "tcp_rwnd_limited_ns", TRACK_MEAN, true },                                                                       \
+    { "tcp_sndbuf_limited_ns", TRACK_MEAN, true }
+
+/* Of `n` connections (a descriptor below 0 is none) together. One system call for each, no allocation. */
+void tcpinfo_sample(const int *fds, unsigned n, double *values);
+
+/* What an engine's context is asked for, when its tracks are sampled. */
+#define TCPINFO_FDS 64
+struct tcpinfo_watch {
+    unsigned n;
+    int fd[TCPINFO_FDS];
+    uint64_t outstanding;      /* requests lent */
+    int64_t window_closed_ns;  /* cumulative: iSCSI's command window was closed; summed over the sessions; -1: unknown */
+};
 
 #endif

@@ -11,7 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/net/tcpwindow.h"
 #include "backends/nfs/nfs_export.h"
+#include "backends/nfs/nfs_ping.h"
+#include "backends/nfs/nfs_split.h"
 #include "base/text.h"
 
 #define ID_MAX 0xffffffffu
@@ -32,6 +35,12 @@ static const struct option_entry options[] = {
       .value = "N", .help = "user id sent to the server (AUTH_SYS); default: that of this process" },
     { .name = "gid", .type = OPTION_UINT, .offset = offsetof(struct nfsbe_conf, gid), .min = 0, .max = ID_MAX,
       .value = "N", .help = "group id sent to the server (AUTH_SYS); default: that of this process" },
+    { .name = "rsize", .type = OPTION_SIZE, .offset = offsetof(struct nfsbe_conf, rsize), .min = 512, .max = 64u << 20,
+      .value = "SIZE", .help = "the largest READ; larger I/Os go as several; default: the server's rtmax" },
+    { .name = "wsize", .type = OPTION_SIZE, .offset = offsetof(struct nfsbe_conf, wsize), .min = 512, .max = 64u << 20,
+      .value = "SIZE", .help = "the largest WRITE; larger I/Os go as several; default: the server's wtmax" },
+    { .name = "nrfiles", .type = OPTION_UINT, .offset = offsetof(struct nfsbe_conf, nrfiles), .min = 1, .max = 64,
+      .def = "1", .value = "N", .help = "files PATH.0 to PATH.N-1, driven together, in place of PATH" },
     { .name = "timeout", .type = OPTION_TIME, .offset = offsetof(struct nfsbe_conf, timeout), .min = NS_PER_SEC,
       .max = 3600ULL * NS_PER_SEC, .def = "30s", .value = "TIME",
       .help = "a request without an answer for so long means that the server is lost" },
@@ -39,13 +48,19 @@ static const struct option_entry options[] = {
       .def = "auto", .value = "auto|native|libnfs",
       .help = "what drives the data path: connections of our own, or the library; auto: native where it can" },
     { .name = "nconnect", .type = OPTION_UINT, .offset = offsetof(struct nfsbe_conf, native.nconnect), .min = 1,
-      .max = 16, .def = "1", .value = "N", .help = "connections of each worker (native)" },
+      .max = 16, .value = "N", .help = "connections of each worker; default 1, or one to each of servers= (native)" },
+    { .name = "servers", .type = OPTION_TEXT, .offset = offsetof(struct nfsbe_conf, servers),
+      .value = "HOST[:PORT],...", .help = "addresses of the server that the data goes by, the connections in turn "
+                                          "(native)" },
     { .name = "deliver", .type = OPTION_BOOL, .offset = offsetof(struct nfsbe_conf, native.deliver), .def = "yes",
       .value = "yes|no", .help = "whether data that was read is put into the request's buffer, as an application "
       "needs it; no: it is received and dropped (native)" },
     { .name = "wait", .type = OPTION_ENUM, .offset = offsetof(struct nfsbe_conf, native.wait), .names = wait_names,
       .def = "block", .value = "block|adaptive|spin",
       .help = "sleep for replies, look for 50 us before that, or never sleep while one is due (native)" },
+    { .name = "ping", .type = OPTION_BOOL, .offset = offsetof(struct nfsbe_conf, ping), .def = "yes", .value = "yes|no",
+      .help = "a NULL call once a second on a connection of its own, from which network and server time are estimated" },
+    TCP_OPTION_ENTRIES(struct nfsbe_conf, tcp),
     { .name = NULL }
 };
 
@@ -71,11 +86,17 @@ static int configure(const struct url *url, void *conf, struct err *err) {
 
 static int check(const void *conf, struct err *err) {
     const struct nfsbe_conf *c = conf;
+    struct nfsbe_servers servers;
     char safe[300], *dir = c->export_path;
     const char *rest;
 
-    if (c->engine == NFSBE_LIBNFS && nfsbe_only_native(&c->native))
-        return err_set(err, STATUS_USAGE, "nconnect=, deliver=no and wait= need engine=native");
+    if (c->engine == NFSBE_LIBNFS && nfsbe_needs_native(c))
+        return err_set(err, STATUS_USAGE, "%s= needs engine=native: libnfs has nothing for it", nfsbe_needs_native(c));
+    if (tcp_options_check(&c->tcp, err) != 0) return -1;
+    if (nfsbe_servers_fill(&servers, c->servers, err) != 0) return -1;
+    if (c->native.nconnect && c->native.nconnect < servers.n)
+        return err_set(err, STATUS_USAGE, "nconnect=%llu leaves some of the %u servers= without a connection",
+                       (unsigned long long)c->native.nconnect, servers.n);
     if (!dir) return 0;
     struct nfsbe_exports one = { .dir = &dir, .n = 1 };
     text_safe(safe, sizeof safe, dir, strlen(dir));
@@ -101,6 +122,7 @@ static int attach(struct handle *h, const struct attach_how *how, struct context
     *out = NULL;
     if (!h->exists) return err_set(err, STATUS_TARGET, "%s does not exist", h->where);
     if (how->write && !h->writable) return err_set(err, STATUS_TARGET, "%s was opened for reading only", h->where);
+    if (how->max_io > nfsbe_piece(h, how->write)) return nfsbe_split_attach(h, how, out, err);
     return h->engine->attach(h, how, out, err);
 }
 
@@ -124,6 +146,45 @@ static void counters(struct context *c, struct kv *out) {
     engine_of(c)->counters(c, out);
 }
 
+/* ---- what is watched ---- */
+
+static void watch(struct context *c, struct tcpinfo_watch *w) {
+    engine_of(c)->watch(c, w);
+}
+
+static const struct track *tracks(const struct handle *h) {
+    static const struct track list[] = { TCPINFO_TRACK_ENTRIES, { "outstanding", TRACK_SUM, false }, { .name = NULL } };
+    (void)h;
+    return list;
+}
+
+static void sample(struct context *c, double *values) {
+    struct tcpinfo_watch w = { .n = 0 };
+    watch(c, &w);
+    tcpinfo_sample(w.fd, w.n, values);
+    values[TCPINFO_TRACKS] = (double)w.outstanding;
+}
+
+/* ---- open ---- */
+
+static int choose_window(struct handle *h, struct facts *facts, struct err *err) {
+    const struct tcpwindow_rig rig = { .handle = h, .attach = attach, .detach = detach, .submit = submit, .reap = reap,
+                                       .watch = watch, .settings = &h->tcp };
+    return tcpwindow_choose(&rig, facts, err);
+}
+
+static int open_file(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err) {
+    struct err why = { .status = STATUS_OK };
+    if (nfsbe_open(how, out, facts, err) != 0) return -1;
+    struct handle *h = *out;
+    if (!h->tcp.window || !h->exists || choose_window(h, facts, err) == 0) return 0;
+    if (h->created && nfsbe_remove(h, &why) != 0)
+        err_prefix(err, "the new file could not be removed again (%.400s)", why.msg);
+    nfsbe_close(h);
+    *out = NULL;
+    return -1;
+}
+
 const struct backend backend_nfs = {
     .name = "nfs",
     .summary = "NFSv3 over TCP, without the kernel's client: nfs://HOST[:PORT]/EXPORT/PATH",
@@ -133,7 +194,7 @@ const struct backend backend_nfs = {
     .configure = configure,
     .check = check,
     .conf_free = conf_free,
-    .open = nfsbe_open,
+    .open = open_file,
     .close = nfsbe_close,
     .remove = nfsbe_remove,
     .holes = nfsbe_holes,
@@ -142,4 +203,12 @@ const struct backend backend_nfs = {
     .submit = submit,
     .reap = reap,
     .counters = counters,
+    .tracks = tracks,
+    .sample = sample,
+    .pings = nfsbe_pings,
+    .ping_open = nfsbe_ping_open,
+    .ping = nfsbe_ping,
+    .ping_floor = nfsbe_ping_floor,
+    .ping_abort = nfsbe_ping_abort,
+    .ping_close = nfsbe_ping_close,
 };

@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "backends/backend.h"
+#include "backends/net/tcp_options.h"
+#include "backends/net/tcpinfo.h"
 
 #define NFS_FH_MAX 64
 #define NFS_PROGRAM_ID 100003
@@ -20,7 +22,7 @@ enum nfsbe_wait { NFSBE_WAIT_BLOCK, NFSBE_WAIT_ADAPTIVE, NFSBE_WAIT_SPIN };
 
 /* What only engine=native can do otherwise than by default. */
 struct nfsbe_native {
-    uint64_t nconnect;   /* connections of each context */
+    uint64_t nconnect;   /* connections of each context; in a configuration 0: not given */
     bool deliver;        /* READ's data goes into the requests' buffers */
     int wait;            /* enum nfsbe_wait */
 };
@@ -29,11 +31,26 @@ struct nfsbe_conf {
     char *host;          /* from the URL */
     char *path;          /* from the URL, normal form */
     char *export_path;   /* export= */
+    char *servers;       /* servers= */
     uint64_t nfsport, mountport; /* 0: ask the portmapper */
     uint64_t uid, gid;
     uint64_t timeout;    /* ns */
+    uint64_t nrfiles;    /* files that the URL stands for: the command line makes a configuration of each */
+    uint64_t rsize, wsize; /* bytes of one RPC; 0: what the server allows */
     int engine;          /* enum nfsbe_choice */
+    bool ping;           /* protocol pings beside the load */
     struct nfsbe_native native;
+    struct tcp_options tcp;
+};
+
+/* Where the data connections go, in turn: connection i to address i modulo n. n 0: to where the control plane is. */
+#define NFSBE_SERVERS_MAX 16u
+struct nfsbe_servers {
+    unsigned n;
+    struct nfsbe_address {
+        char host[256];  /* numeric once it was connected to */
+        unsigned port;   /* 0: that of the control plane */
+    } at[NFSBE_SERVERS_MAX];
 };
 
 /* An NFSv3 file handle. */
@@ -52,13 +69,16 @@ struct nfsbe_server {
 
 struct handle {
     struct nfsbe_server server;
+    struct nfsbe_servers servers;
     struct nfsbe_fh file, dir;
     char name[256];      /* in dir */
     char where[512];     /* "host:/export/path" made safe, for messages */
     uint64_t fsid, fileid, size;
-    bool exists, created, writable;
+    uint32_t rsize, wsize; /* bytes of the largest READ and WRITE */
+    bool exists, created, writable, ping;
     const struct nfsbe_engine *engine;
     struct nfsbe_native native;
+    struct tcp_settings tcp; /* of the data's connections */
 };
 
 /* What drives the data path: nfs_native.c, nfs_libnfs.c. */
@@ -70,6 +90,7 @@ struct nfsbe_engine {
     int (*submit)(struct context *c, struct request *const *requests, unsigned n);
     int (*reap)(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns);
     void (*counters)(struct context *c, struct kv *out);
+    void (*watch)(struct context *c, struct tcpinfo_watch *w);
 };
 
 /* The first member of every engine's context: by it the calls find their engine. */
@@ -80,12 +101,17 @@ struct nfsbe_context {
 extern const struct nfsbe_engine nfsbe_engine_native, nfsbe_engine_libnfs;
 const char *nfsbe_library(void);
 
-/* Is something asked for that engine=libnfs cannot do? */
-bool nfsbe_only_native(const struct nfsbe_native *n);
-/* Can engine=native talk to the server? One connection like those of the data path, one call. */
-int nfsbe_native_probe(const struct handle *h, struct kv *negotiated, struct err *err);
+/* The key that asks for what engine=libnfs cannot do, or NULL. */
+const char *nfsbe_needs_native(const struct nfsbe_conf *conf);
+/* Can engine=native talk to the server, or to each of h->servers, whose addresses become numeric? One connection like
+ * those of the data path, one call. */
+int nfsbe_native_probe(struct handle *h, struct facts *facts, struct err *err);
 /* Puts h->engine by the key engine=, and what it means into the facts. */
 int nfsbe_engine_choose(struct handle *h, const struct nfsbe_conf *conf, struct facts *facts, struct err *err);
+
+/* nfs_servers.c: from the key's text, NULL: none. Errors: USAGE. */
+int nfsbe_servers_fill(struct nfsbe_servers *out, const char *text, struct err *err);
+void nfsbe_servers_words(const struct nfsbe_servers *s, char *buf, size_t len);
 
 int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err);
 void nfsbe_close(struct handle *h);

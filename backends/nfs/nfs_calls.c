@@ -137,7 +137,9 @@ static unsigned take_fsstat(const void *res, void *arg) {
     if (r->status != NFS3_OK) return (unsigned)r->status;
     const FSSTAT3resok *ok = &r->FSSTAT3res_u.resok;
     *(struct nfsbe_fsstat *)arg =
-        (struct nfsbe_fsstat){ .tbytes = ok->tbytes, .fbytes = ok->fbytes, .abytes = ok->abytes };
+        (struct nfsbe_fsstat){ .tbytes = ok->tbytes, .fbytes = ok->fbytes, .abytes = ok->abytes,
+                               .tfiles = ok->tfiles, .ffiles = ok->ffiles, .afiles = ok->afiles,
+                               .invarsec = ok->invarsec };
     return 0;
 }
 
@@ -152,7 +154,8 @@ static unsigned take_pathconf(const void *res, void *arg) {
     if (r->status != NFS3_OK) return (unsigned)r->status;
     const PATHCONF3resok *ok = &r->PATHCONF3res_u.resok;
     *(struct nfsbe_pathconf *)arg = (struct nfsbe_pathconf){ .linkmax = ok->linkmax, .name_max = ok->name_max,
-        .no_trunc = ok->no_trunc != 0, .case_insensitive = ok->case_insensitive != 0 };
+        .no_trunc = ok->no_trunc != 0, .chown_restricted = ok->chown_restricted != 0,
+        .case_insensitive = ok->case_insensitive != 0, .case_preserving = ok->case_preserving != 0 };
     return 0;
 }
 

@@ -18,8 +18,11 @@ struct nfsbe_fsinfo {
     uint64_t maxfilesize, time_delta;
 };
 
-struct nfsbe_fsstat { uint64_t tbytes, fbytes, abytes; };
-struct nfsbe_pathconf { uint32_t linkmax, name_max; bool no_trunc, case_insensitive; };
+struct nfsbe_fsstat { uint64_t tbytes, fbytes, abytes, tfiles, ffiles, afiles; uint32_t invarsec; };
+struct nfsbe_pathconf {
+    uint32_t linkmax, name_max;
+    bool no_trunc, chown_restricted, case_insensitive, case_preserving;
+};
 
 int nfsbe_call_mnt(struct nfsbe_conn *conn, const char *export_path, struct nfsbe_fh *root, struct err *err);
 int nfsbe_call_umnt(struct nfsbe_conn *conn, const char *export_path, struct err *err);

@@ -3,25 +3,46 @@
 #include <stdio.h>
 
 #include "backends/nfs/nfs.h"
+#include "backends/nfs/nfs_split.h"
 
-bool nfsbe_only_native(const struct nfsbe_native *n) {
-    return n->nconnect > 1 || !n->deliver || n->wait != NFSBE_WAIT_BLOCK;
+const char *nfsbe_needs_native(const struct nfsbe_conf *conf) {
+    const struct nfsbe_native *n = &conf->native;
+    if (n->nconnect > 1) return "nconnect";
+    if (conf->servers) return "servers";
+    if (!n->deliver) return "deliver";
+    return n->wait != NFSBE_WAIT_BLOCK ? "wait" : tcp_options_given(&conf->tcp);
 }
 
 /* Native where it works. With engine=auto libnfs stands in, unless something was asked for that it cannot do. */
 static int native_or_not(struct handle *h, const struct nfsbe_conf *conf, struct facts *facts, struct err *err) {
     struct err why = { .status = STATUS_OK };
-    if (nfsbe_native_probe(h, &facts->negotiated, &why) == 0) {
+    const char *key = nfsbe_needs_native(conf);
+    if (nfsbe_native_probe(h, facts, &why) == 0) {
         h->engine = &nfsbe_engine_native;
         return 0;
     }
     *err = why;
     if (conf->engine == NFSBE_NATIVE) return err_prefix(err, "engine=native");
-    if (nfsbe_only_native(&conf->native)) return err_prefix(err, "nconnect=, deliver=no and wait= need engine=native");
+    if (key) return err_prefix(err, "%s= needs engine=native", key);
     kv_text(&facts->warnings, "engine-libnfs", "engine=native does not work here, so libnfs drives the load: %.900s",
             why.msg);
     kv_text(&facts->negotiated, "engine_why", "%.900s", why.msg);
     h->engine = &nfsbe_engine_libnfs;
+    return 0;
+}
+
+/* What one RPC moves, and the largest I/O that may be made of several. */
+static int sizes(struct handle *h, const struct nfsbe_conf *conf, struct facts *facts, struct err *err) {
+    uint32_t limit = h->engine->max_io;
+    if (conf->rsize > limit || conf->wsize > limit)
+        return err_set(err, STATUS_TARGET, "%csize= is more than engine=%s moves with one RPC, %u bytes",
+                       conf->rsize > limit ? 'r' : 'w', h->engine->name, limit);
+    if (h->rsize > limit) h->rsize = limit;
+    if (h->wsize > limit) h->wsize = limit;
+    uint64_t most = (uint64_t)nfsbe_piece(h, true) * NFSBE_PIECES_MAX;
+    facts->max_io = most < NFSBE_IO_MAX ? (uint32_t)most : NFSBE_IO_MAX;
+    kv_uint(&facts->negotiated, "rsize", h->rsize);
+    kv_uint(&facts->negotiated, "wsize", h->wsize);
     return 0;
 }
 
@@ -30,13 +51,19 @@ int nfsbe_engine_choose(struct handle *h, const struct nfsbe_conf *conf, struct 
     struct kv *n = &facts->negotiated;
 
     h->native = conf->native;
+    if (h->native.nconnect == 0) h->native.nconnect = h->servers.n ? h->servers.n : 1;
     h->engine = &nfsbe_engine_libnfs;
     if (conf->engine != NFSBE_LIBNFS && native_or_not(h, conf, facts, err) != 0) return -1;
-    if (facts->max_io > h->engine->max_io) facts->max_io = h->engine->max_io;
+    if (sizes(h, conf, facts, err) != 0) return -1;
     snprintf(facts->engine, sizeof facts->engine, "%s", h->engine->name);
     kv_text(n, "engine", "%s", h->engine->name);
     kv_text(n, "engine_chosen_by", "%s", conf->engine == NFSBE_AUTO ? "auto" : "engine=");
     kv_uint(n, "nconnect", h->native.nconnect);
+    if (h->servers.n) {
+        char words[600];
+        nfsbe_servers_words(&h->servers, words, sizeof words);
+        kv_text(n, "servers", "%s", words);
+    }
     kv_bool(n, "delivered", h->native.deliver);
     kv_text(n, "wait", "%s", waits[h->native.wait]);
     if (!h->native.deliver)

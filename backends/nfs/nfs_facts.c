@@ -33,12 +33,17 @@ static void note_fsinfo(const struct nfsbe_fsinfo *info, struct facts *facts) {
             info->properties & FSF_CANSETTIME ? " CANSETTIME" : "");
 }
 
-/* One request is one RPC: the smaller of both directions, so that a pattern of reads and writes has one size limit. */
-static uint32_t largest_io(const struct nfsbe_fsinfo *info) {
-    return info->rtmax < info->wtmax ? info->rtmax : info->wtmax;
+/* The size of RPCs in one direction. More than the server says it takes would bring short I/Os at best. */
+static int rpc_size(const struct handle *h, const char *key, const char *what, uint32_t most, uint32_t *size,
+                    struct err *err) {
+    if (most == 0) return err_set(err, STATUS_TARGET, "%s: the server says %s 0", h->where, what);
+    if (*size > most)
+        return err_set(err, STATUS_TARGET, "%s=%u is more than the server takes: its %s is %u", key, *size, what, most);
+    if (*size == 0) *size = most;
+    return 0;
 }
 
-static int file_system(struct nfsbe_conn *conn, const struct handle *h, struct facts *facts, struct err *err) {
+static int file_system(struct nfsbe_conn *conn, struct handle *h, struct facts *facts, struct err *err) {
     struct nfsbe_fsinfo info;
     struct nfsbe_fsstat stat;
     struct nfsbe_pathconf conf;
@@ -47,8 +52,9 @@ static int file_system(struct nfsbe_conn *conn, const struct handle *h, struct f
     if (status > 0) nfsbe_refused(err, conn, (unsigned)status, "FSINFO");
     if (status != 0) return -1;
     note_fsinfo(&info, facts);
-    facts->max_io = largest_io(&info);
-    if (facts->max_io == 0) return err_set(err, STATUS_TARGET, "%s: the server says rtmax or wtmax 0", h->where);
+    if (rpc_size(h, "rsize", "rtmax", info.rtmax, &h->rsize, err) != 0 ||
+        rpc_size(h, "wsize", "wtmax", info.wtmax, &h->wsize, err) != 0)
+        return -1;
 
     status = nfsbe_call_fsstat(conn, &h->dir, &stat, err);
     if (status < 0) return -1;
@@ -58,12 +64,20 @@ static int file_system(struct nfsbe_conn *conn, const struct handle *h, struct f
         kv_uint(&facts->negotiated, "fs_total", stat.tbytes);
         kv_uint(&facts->negotiated, "fs_free", stat.fbytes);
         kv_uint(&facts->negotiated, "fs_available", stat.abytes);
+        kv_uint(&facts->negotiated, "fs_files", stat.tfiles);
+        kv_uint(&facts->negotiated, "fs_files_free", stat.ffiles);
+        kv_uint(&facts->negotiated, "fs_files_available", stat.afiles);
+        kv_uint(&facts->negotiated, "fs_invariant_s", stat.invarsec);
     }
     status = nfsbe_call_pathconf(conn, &h->dir, &conf, err);
     if (status < 0) return -1;
     if (status == 0) {
+        kv_uint(&facts->negotiated, "link_max", conf.linkmax);
         kv_uint(&facts->negotiated, "name_max", conf.name_max);
+        kv_bool(&facts->negotiated, "no_trunc", conf.no_trunc);
+        kv_bool(&facts->negotiated, "chown_restricted", conf.chown_restricted);
         kv_bool(&facts->negotiated, "case_insensitive", conf.case_insensitive);
+        kv_bool(&facts->negotiated, "case_preserving", conf.case_preserving);
     }
     return 0;
 }

@@ -436,6 +436,11 @@ static void libnfs_counters(struct context *c, struct kv *out) {
     tcpinfo_counters(c->fd, out);
 }
 
+static void libnfs_watch(struct context *c, struct tcpinfo_watch *w) {
+    w->fd[w->n++] = c->lost ? -1 : c->fd;
+    w->outstanding = c->lent;
+}
+
 const struct nfsbe_engine nfsbe_engine_libnfs = {
     .name = "libnfs",
     .max_io = NFS_LIBRARY_MAX_IO,
@@ -444,4 +449,5 @@ const struct nfsbe_engine nfsbe_engine_libnfs = {
     .submit = libnfs_submit,
     .reap = libnfs_reap,
     .counters = libnfs_counters,
+    .watch = libnfs_watch,
 };

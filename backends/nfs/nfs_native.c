@@ -74,8 +74,10 @@ struct context *nfsnative_new(const struct nfsnative_how *how, const int *fds, u
     c->kinds = a->kinds;
     c->may_write = a->write;
     c->deliver = how->native->deliver;
+    c->tend = tcp_settings_to_tend(how->tcp);
     c->wait = (enum nfsbe_wait)how->native->wait;
     c->timeout = how->server->timeout;
+    c->n_servers = how->servers ? how->servers->n : 0;
     c->uid = how->server->uid;
     c->gid = how->server->gid;
     c->seen = sock_now();
@@ -167,8 +169,15 @@ static int still_the_same(const struct handle *h, const struct nfswire_reply *r,
 
 /* ---- attach, detach ---- */
 
-static int connect_one(const struct nfsbe_server *server, struct err *err) {
-    struct tcp_how how = { .host = server->host, .port = server->port, .reserved = true, .timeout = server->timeout };
+static int connect_one(const struct nfsnative_how *native, unsigned i, struct err *err) {
+    const struct nfsbe_server *server = native->server;
+    const struct nfsbe_servers *servers = native->servers;
+    struct tcp_how how = { .host = server->host, .port = server->port, .reserved = true, .timeout = server->timeout,
+                           .settings = native->tcp };
+    if (servers && servers->n) {
+        how.host = servers->at[i % servers->n].host;
+        if (servers->at[i % servers->n].port) how.port = servers->at[i % servers->n].port;
+    }
     return tcp_connect(&how, err);
 }
 
@@ -185,7 +194,7 @@ static struct context *connect_context(const struct nfsnative_how *how, unsigned
         err_set(err, STATUS_TARGET, "no memory");
         return NULL;
     }
-    while (got < n && (fds[got] = connect_one(how->server, err)) >= 0) got++;
+    while (got < n && (fds[got] = connect_one(how, got, err)) >= 0) got++;
     if (got == n && !(c = nfsnative_new(how, fds, n)))
         err_set(err, STATUS_TARGET, "no memory for %u requests on %u connections", how->attach->depth, n);
     if (!c) close_all(fds, got);
@@ -202,7 +211,8 @@ static void context_close(struct context *c) {
 }
 
 static int native_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
-    struct nfsnative_how native = { .server = &h->server, .file = &h->file, .native = &h->native, .attach = how };
+    struct nfsnative_how native = { .server = &h->server, .servers = &h->servers, .file = &h->file,
+                                    .native = &h->native, .tcp = &h->tcp, .attach = how };
     struct context *c = connect_context(&native, (unsigned)h->native.nconnect, err);
 
     if (!c) return -1;
@@ -224,26 +234,61 @@ void nfsnative_detach(struct context *c) {
     context_close(c);
 }
 
-int nfsbe_native_probe(const struct handle *h, struct kv *negotiated, struct err *err) {
+/* `at`: the address of servers= to try; NULL: the control plane's. */
+static int probe_one(struct handle *h, struct nfsbe_address *at, struct facts *facts, struct err *err) {
     struct kinds kinds = { .n = 0 };
     struct clock clock;
     struct attach_how attach = { .depth = 1, .clock = &clock, .kinds = &kinds };
-    struct nfsnative_how how = { .server = &h->server, .file = h->exists ? &h->file : &h->dir, .native = &h->native,
-                                 .attach = &attach };
+    struct nfsbe_servers one = { .n = at != NULL };
+    struct nfsnative_how how = { .server = &h->server, .servers = &one, .file = h->exists ? &h->file : &h->dir,
+                                 .native = &h->native, .tcp = &h->tcp, .attach = &attach };
     clock_real_init(&clock);
+    if (at) one.at[0] = *at;
     struct context *c = connect_context(&how, 1, err);
     if (!c) return -1;
     int rc = getattr(c, &c->conn[0], err);
-    if (rc == 0) {
+    if (rc == 0 && at && h->exists) rc = still_the_same(h, &c->conn[0].wire.reply, err);
+    if (rc == 0 && at) sock_peer(c->conn[0].fd, at->host, sizeof at->host, &at->port);
+    if (rc == 0 && facts) {
         unsigned port = sock_local_port(c->conn[0].fd);
-        kv_uint(negotiated, "data_source_port", port);
-        kv_bool(negotiated, "data_source_port_reserved", port && port < 1024);
+        kv_uint(&facts->negotiated, "data_source_port", port);
+        kv_bool(&facts->negotiated, "data_source_port_reserved", port && port < 1024);
+        tcp_settings_facts(&h->tcp, c->conn[0].fd, &facts->negotiated, &facts->warnings);
     }
     context_close(c);
     return rc;
 }
 
+int nfsbe_native_probe(struct handle *h, struct facts *facts, struct err *err) {
+    if (h->servers.n == 0) return probe_one(h, NULL, facts, err);
+    for (unsigned i = 0; i < h->servers.n; i++) {
+        char host[sizeof h->servers.at[i].host];
+        snprintf(host, sizeof host, "%s", h->servers.at[i].host);
+        if (probe_one(h, &h->servers.at[i], i ? NULL : facts, err) != 0)
+            return err_prefix(err, "servers=, address %s, asked for the file that %s has", host, h->server.host);
+    }
+    return 0;
+}
+
 /* ---- counters ---- */
+
+/* Numbered from 1, in the order of servers=. */
+static void count_server(const struct context *c, unsigned s, struct kv *out) {
+    uint64_t ios = 0, bytes = 0;
+    char key[40], address[100];
+    unsigned port;
+
+    for (unsigned i = s; i < c->n_conns; i += c->n_servers) {
+        ios += c->conn[i].rpcs;
+        bytes += c->conn[i].bytes;
+    }
+    snprintf(key, sizeof key, "server%u_addr", s + 1);
+    if (sock_peer(c->conn[s].fd, address, sizeof address, &port)) kv_text(out, key, "%s", address);
+    snprintf(key, sizeof key, "server%u_ios", s + 1);
+    kv_uint(out, key, ios);
+    snprintf(key, sizeof key, "server%u_bytes", s + 1);
+    kv_uint(out, key, bytes);
+}
 
 void nfsnative_counters(struct context *c, struct kv *out) {
     uint64_t rpcs = 0, sends = 0, recvs = 0, strays = 0;
@@ -263,6 +308,7 @@ void nfsnative_counters(struct context *c, struct kv *out) {
         snprintf(key, sizeof key, "conn%u_wire_ios", i);
         kv_uint(out, key, conn->rpcs);
     }
+    for (unsigned s = 0; s < c->n_servers; s++) count_server(c, s, out);
     const struct nfsbe_counts counts = {.rpcs = rpcs,
                                         .commits = c->commits,
                                         .verifier_changes = c->verf.changes,
@@ -279,6 +325,11 @@ void nfsnative_counters(struct context *c, struct kv *out) {
     kv_uint(out, "polls", c->polls);
 }
 
+void nfsnative_watch(struct context *c, struct tcpinfo_watch *w) {
+    for (unsigned i = 0; i < c->n_conns && w->n < TCPINFO_FDS; i++) w->fd[w->n++] = c->conn[i].fd;
+    w->outstanding = c->lent;
+}
+
 const struct nfsbe_engine nfsbe_engine_native = {
     .name = "native",
     .max_io = NFSNATIVE_MAX_IO,
@@ -287,4 +338,5 @@ const struct nfsbe_engine nfsbe_engine_native = {
     .submit = nfsnative_submit,
     .reap = nfsnative_reap,
     .counters = nfsnative_counters,
+    .watch = nfsnative_watch,
 };

@@ -42,7 +42,7 @@ struct nfsnative_conn {
     int send_error;                             /* nothing can be sent any more; what has arrived is still read */
     unsigned char *in;
     int64_t stamp;                              /* of what `wire` was fed last */
-    uint64_t rpcs, sends, recvs;
+    uint64_t rpcs, sends, recvs, bytes;         /* bytes: of data, in good replies */
     struct nfswire wire;
     unsigned char pend_head[NFSWIRE_CALL_MAX];
 };
@@ -51,11 +51,13 @@ struct context {
     struct nfsbe_context common;                /* first: nfs.c finds the engine by it */
     struct nfsnative_conn *conn;
     unsigned n_conns, turn;                     /* turn: the connection that the next batch begins with */
+    unsigned n_servers;                         /* of servers=; connection i goes to i modulo this */
     struct nfswire_call *calls;                 /* by request->slot */
     uint32_t mask, depth;
     unsigned lent, refused;                     /* refused: taken, and never sent */
     bool may_write, deliver, leftover;          /* leftover: replies have arrived that had no place in `out` */
     enum nfsbe_wait wait;
+    const struct tcp_settings *tend;            /* the handle's; NULL: nothing to tend */
     struct clock *clock;
     struct kinds *kinds;
     /* where the current reap puts completions */
@@ -80,9 +82,11 @@ struct context {
 };
 
 struct nfsnative_how {
-    const struct nfsbe_server *server;          /* uid, gid, timeout */
+    const struct nfsbe_server *server;          /* uid, gid, timeout; where to, if `servers` is NULL or empty */
+    const struct nfsbe_servers *servers;
     const struct nfsbe_fh *file;
     const struct nfsbe_native *native;
+    const struct tcp_settings *tcp;             /* NULL: the kernel's defaults */
     const struct attach_how *attach;
 };
 
@@ -91,6 +95,7 @@ struct nfsnative_how {
 struct context *nfsnative_new(const struct nfsnative_how *how, const int *fds, unsigned n);
 void nfsnative_detach(struct context *c);
 void nfsnative_counters(struct context *c, struct kv *out);
+void nfsnative_watch(struct context *c, struct tcpinfo_watch *w);
 
 int nfsnative_submit(struct context *c, struct request *const *requests, unsigned n);
 int nfsnative_reap(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns);

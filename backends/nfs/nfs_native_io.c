@@ -271,6 +271,7 @@ static enum look look(struct context *c, struct nfsnative_conn *conn, int flags)
     }
     if (r <= 0) return received_nothing(c, conn, r, errno);
     conn->stamp = clock_now(c->clock);
+    if (UNLIKELY(c->tend != NULL)) tcp_settings_tend(c->tend, conn->fd);
     if (direct) {
         size_t n = (size_t)r < direct ? (size_t)r : direct;
         nfswire_took(w, n);

@@ -114,9 +114,13 @@ void nfsnative_parse(struct context *c, struct nfsnative_conn *conn) {
         }
         conn->lent--;
         if (__builtin_expect(r->verdict != NFSWIRE_DONE, 0)) failed(c, r, t);
-        else if (r->call->op == NFSWIRE_READ) nfsnative_done(c, r->call, t, r->count, 0, false);
-        else if (r->call->op == NFSWIRE_WRITE) write_done(c, r, t);
-        else commit_done(c, r, t);
+        else if (r->call->op == NFSWIRE_READ) {
+            conn->bytes += r->count;
+            nfsnative_done(c, r->call, t, r->count, 0, false);
+        } else if (r->call->op == NFSWIRE_WRITE) {
+            conn->bytes += r->count;
+            write_done(c, r, t);
+        } else commit_done(c, r, t);
     }
     if (nfswire_fed(&conn->wire)) c->leftover = true;
 }

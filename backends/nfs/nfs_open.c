@@ -150,6 +150,10 @@ static struct handle *handle_new(const struct nfsbe_conf *conf, enum open_mode m
     h->server.gid = (uint32_t)conf->gid;
     h->server.timeout = (int64_t)conf->timeout;
     h->writable = mode != OPEN_READ;
+    tcp_settings_from(&h->tcp, &conf->tcp);
+    h->ping = conf->ping;
+    h->rsize = (uint32_t)conf->rsize;
+    h->wsize = (uint32_t)conf->wsize;
     snprintf(h->where, sizeof h->where, "%.100s:%s", conf->host,
              text_safe(path, sizeof path, conf->path, strlen(conf->path)));
     return h;
@@ -204,6 +208,7 @@ int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *fa
     if (walk(conn, &o, err) != 0) goto out;
     if (find_file(conn, &o, how->mode, &attr, err) != 0) goto out;
     if (how->mode == OPEN_CREATE && nfsbe_create(conn, o.h, how->create_size, &attr, err) != 0) goto out;
+    if (nfsbe_servers_fill(&o.h->servers, o.conf->servers, err) != 0) goto out;
     rc = nfsbe_facts(conn, o.h, o.h->exists ? &attr : NULL, facts, err);
     if (rc == 0) rc = nfsbe_engine_choose(o.h, o.conf, facts, err);
     if (rc == 0) describe(&o, conn, facts);

@@ -11,6 +11,7 @@
 enum { CALL, REPLY };
 enum { ACCEPTED, DENIED };
 enum { RPC_MISMATCH, AUTH_ERROR };
+#define AUTH_NONE 0u
 #define AUTH_SYS 1u
 #define RPC_VERSION 2u
 #define NFS_PROGRAM_NUMBER 100003u
@@ -49,7 +50,7 @@ static unsigned char *add_opaque(unsigned char *p, const void *bytes, uint32_t l
 
 static void make_template(struct nfswire_template *t, enum nfswire_op op, const struct nfswire_who *who) {
     static const uint32_t procedure[NFSWIRE_OPS] = { [NFSWIRE_READ] = 6, [NFSWIRE_WRITE] = 7, [NFSWIRE_COMMIT] = 21,
-                                                     [NFSWIRE_GETATTR] = 1 };
+                                                     [NFSWIRE_GETATTR] = 1, [NFSWIRE_NULL] = 0 };
     static const uint32_t words[NFSWIRE_OPS] = { [NFSWIRE_READ] = 3, [NFSWIRE_WRITE] = 5, [NFSWIRE_COMMIT] = 3 };
     uint32_t name = (uint32_t)strlen(who->machine);
     unsigned char *p = t->bytes;
@@ -62,16 +63,21 @@ static void make_template(struct nfswire_template *t, enum nfswire_op op, const 
     p = add32(p, NFS_PROGRAM_NUMBER);
     p = add32(p, NFS_V3);
     p = add32(p, procedure[op]);
-    p = add32(p, AUTH_SYS);
-    p = add32(p, 4 + 4 + name + nfswire_pad(name) + 4 + 4 + 4);
-    p = add32(p, 0);        /* stamp */
-    p = add_opaque(p, who->machine, name);
-    p = add32(p, who->uid);
-    p = add32(p, who->gid);
-    p = add32(p, 0);        /* no further groups */
-    p = add32(p, 0);        /* verifier: AUTH_NONE ... */
-    p = add32(p, 0);        /* ... of no bytes */
-    p = add_opaque(p, who->fh, who->fh_len);
+    if (op == NFSWIRE_NULL) { /* asks who is there, as nobody in particular */
+        p = add32(p, AUTH_NONE);
+        p = add32(p, 0);
+    } else {
+        p = add32(p, AUTH_SYS);
+        p = add32(p, 4 + 4 + name + nfswire_pad(name) + 4 + 4 + 4);
+        p = add32(p, 0); /* stamp */
+        p = add_opaque(p, who->machine, name);
+        p = add32(p, who->uid);
+        p = add32(p, who->gid);
+        p = add32(p, 0); /* no further groups */
+    }
+    p = add32(p, AUTH_NONE); /* verifier ... */
+    p = add32(p, 0);         /* ... of no bytes */
+    if (op != NFSWIRE_NULL) p = add_opaque(p, who->fh, who->fh_len);
     t->offset_at = (unsigned)(p - t->bytes);
     t->len = t->offset_at + 4 * words[op];
     nfswire_put32(t->bytes, LAST_FRAGMENT | (t->len - 4));
@@ -244,6 +250,7 @@ static int decode(struct nfswire *w, const unsigned char *p, size_t n) {
         r->verdict = NFSWIRE_NOT_DONE;
         return (int)at;
     }
+    if (UNLIKELY(r->call->op == NFSWIRE_NULL)) return (int)at;
     NEED(at + 4);
     r->status = get32(p + at);
     at += 4;

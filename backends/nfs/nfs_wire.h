@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* NFSv3 READ, WRITE, COMMIT and GETATTR on the wire (RFC 5531 record marking and call headers, RFC 1813). Pure: no
+/* NFSv3 READ, WRITE, COMMIT, GETATTR and NULL on the wire (RFC 5531 record marking and call headers, RFC 1813). Pure: no
  * socket, no clock, no memory of its own.
  *
  * Calls are copies of a template in which a few words are patched. Replies are parsed as they come: every byte that is
@@ -14,8 +14,9 @@
 
 struct request;
 
-enum nfswire_op { NFSWIRE_READ, NFSWIRE_WRITE, NFSWIRE_COMMIT, NFSWIRE_GETATTR }; /* the first three as enum io_op */
-#define NFSWIRE_OPS 4
+/* The first three as enum io_op. */
+enum nfswire_op { NFSWIRE_READ, NFSWIRE_WRITE, NFSWIRE_COMMIT, NFSWIRE_GETATTR, NFSWIRE_NULL };
+#define NFSWIRE_OPS 5
 
 enum nfswire_stable { NFSWIRE_UNSTABLE, NFSWIRE_DATA_SYNC, NFSWIRE_FILE_SYNC };
 

@@ -25,7 +25,7 @@ static int make_targets(struct args *args, struct clock *clock, struct words *wo
 
 static enum status print_json(const struct targets *targets) {
     json_t *list = json_array();
-    for (unsigned i = 0; i < targets->n; i++) json_array_append_new(list, describe_target(targets->target[i]));
+    for (unsigned i = 0; i < targets->n; i++) json_array_append_new(list, describe_probed(targets->target[i]));
     json_t *j = json_pack("{s:s, s:s, s:o, s:o}", "schema", "samedisk-probe/1", "version", PACKAGE_VERSION,
                           "environment", describe_environment(), "targets", list);
     if (!j || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15))) {
@@ -41,7 +41,7 @@ static enum status print_json(const struct targets *targets) {
 
 static void print_text(const struct targets *targets) {
     for (unsigned i = 0; i < targets->n; i++) {
-        json_t *j = describe_target(targets->target[i]);
+        json_t *j = describe_probed(targets->target[i]);
         if (i) putchar('\n');
         describe_print(j, stdout);
         json_decref(j);

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/describe.h"
 #include "cli/interrupt.h"
+#include "cli/own_cost.h"
 #include "cli/plan_text.h"
 #include "cli/progress.h"
 #include "cli/run_plan.h"
@@ -120,6 +121,7 @@ static enum status measure(struct run *run, volatile sig_atomic_t *interrupted) 
     struct session_hooks hooks = {run, on_progress, on_run_done, on_say};
     struct err err = {.status = STATUS_OK};
     progress_init(&run->progress, stderr, isatty(STDERR_FILENO), o->quiet, plan_runs(&r->plan));
+    own_cost_open(&r->plan, &r->clock, &r->nothing);
     enum status status = session_run(&r->plan, &r->clock, &hooks, interrupted, &err);
     progress_end(&run->progress);
     if (status != STATUS_OK && err.msg[0]) {
@@ -136,13 +138,20 @@ static enum status measure(struct run *run, volatile sig_atomic_t *interrupted) 
     return status_worse(status, print_result(run, o->format));
 }
 
+/* Before the document is begun: it tells what is in force. */
+static int adjust_all(struct run_plan *r, struct err *err) {
+    for (unsigned i = 0; i < r->targets.n; i++)
+        if (!r->targets.target[i]->lost && target_adjust(r->targets.target[i], err)) return -1;
+    return 0;
+}
+
 static enum status execute(struct run_plan *r) {
     struct run run = {.plan = r, .json = r->args->options.json};
     struct err err;
     /* Files are created from here on: a signal no longer ends the process where it stands. */
     volatile sig_atomic_t *interrupted = interrupt_catch();
     enum status status;
-    if (safety_apply(&r->wish, &r->report, &err)) {
+    if (safety_apply(&r->wish, &r->report, &err) || adjust_all(r, &err)) {
         status = complain(&err);
     } else if (!(run.document = begin_document(r))) {
         err_set(&err, STATUS_USAGE, "no memory for the result");

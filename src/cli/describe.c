@@ -8,12 +8,15 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "engine/ping.h"
 #include "report/figure.h"
 #include "report/grid.h"
 #include "result/environment.h"
 #include "result/fields.h"
 #include "result/json.h"
 #include "result/view.h"
+
+#define PROBE_PINGS 10
 
 static json_t *answer(enum answer a) {
     return a == ANSWER_UNKNOWN ? json_null() : json_boolean(a == ANSWER_YES);
@@ -74,6 +77,25 @@ static void add_warnings(json_t *list, const struct kv *kv) {
     json_decref(own);
 }
 
+/* The kinds that were answered, on the idle target; null where there is nothing to ask. */
+static json_t *pings(const struct ping_idle *idle) {
+    if (!idle->kinds) return json_null();
+    struct fields j = fields_new(), kinds = fields_new();
+    for (unsigned i = 0; i < idle->kinds; i++) {
+        const struct record_ping *p = &idle->ping[i];
+        if (!p->idle_n) continue;
+        struct fields k = fields_new();
+        fields_count(&k, "n", p->idle_n);
+        fields_ns(&k, "min_ns", p->idle_min);
+        fields_ns(&k, "median_ns", p->idle_median);
+        fields_put(&kinds, p->kind, fields_end(&k));
+    }
+    fields_put(&j, "kinds", fields_end(&kinds));
+    fields_put(&j, "tcp_min_rtt_ns", idle->floor_ns ? json_integer(idle->floor_ns) : json_null());
+    fields_word(&j, "error", idle->why);
+    return fields_end(&j);
+}
+
 json_t *describe_target(const struct target *t) {
     const struct member *first = &t->member[0];
     struct fields j = fields_new();
@@ -92,6 +114,14 @@ json_t *describe_target(const struct target *t) {
     fields_put(&j, "members", members);
     fields_put(&j, "warnings", list);
     return fields_end(&j);
+}
+
+json_t *describe_probed(const struct target *t) {
+    json_t *j = describe_target(t);
+    struct ping_idle idle = {.kinds = 0};
+    if (!t->lost) ping_idle(t, PROBE_PINGS, &idle);
+    if (j) json_object_set_new(j, "ping", pings(&idle));
+    return j;
 }
 
 /* ---- for people ---- */
@@ -160,6 +190,21 @@ static void print_member(struct grid *g, const json_t *m, unsigned number, unsig
     }
 }
 
+static void print_pings(struct grid *g, const json_t *ping) {
+    char name[80], text[300], least[40], middle[40];
+    const char *kind;
+    json_t *p;
+    json_object_foreach(view_at(ping, "kinds"), kind, p) {
+        snprintf(name, sizeof name, "ping %s", kind);
+        snprintf(text, sizeof text, "%s, median %s of %" PRIu64, figure_time(least, sizeof least, view_number(p, "min_ns")),
+                 figure_time(middle, sizeof middle, view_number(p, "median_ns")), view_uint(p, "n"));
+        line(g, name, text);
+    }
+    if (json_is_integer(view_at(ping, "tcp_min_rtt_ns")))
+        line(g, "TCP round trip", figure_time(text, sizeof text, view_number(ping, "tcp_min_rtt_ns")));
+    if (view_text(ping, "error")) line(g, "no pings", value_text(view_at(ping, "error"), text, sizeof text));
+}
+
 void describe_print(const json_t *target, FILE *out) {
     struct grid *g = grid_new("ll");
     char label[80], text[600];
@@ -173,6 +218,7 @@ void describe_print(const json_t *target, FILE *out) {
     else {
         for (size_t m = 0; m < json_array_size(members); m++)
             print_member(g, json_array_get(members, m), (unsigned)m + 1, (unsigned)json_array_size(members));
+        print_pings(g, view_at(target, "ping"));
     }
     for (size_t w = 0; w < json_array_size(warns); w++)
         line(g, "warning", value_text(view_at(json_array_get(warns, w), "text"), text, sizeof text));

@@ -11,6 +11,8 @@
 
 /* An element of "targets"; a new reference, NULL without memory. A lost target has "lost": its reason. */
 json_t *describe_target(const struct target *t);
+/* The same with "ping": what the idle target answers now. Takes a fraction of a second. */
+json_t *describe_probed(const struct target *t);
 /* The lines that `samedisk probe` prints, from that element. */
 void describe_print(const json_t *target, FILE *out);
 /* The environment of a document: the libraries behind all backends are asked here. */

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/url.h"
 #include "cli/command.h"
+#include "cli/leftovers.h"
 #include "cli/secrets.h"
 #include "cli/show.h"
 
@@ -38,8 +39,10 @@ static enum status run_command(const struct command *command, int argc, char **a
         help_command(command, stdout);
     else if (args.options.version)
         help_version(stdout);
-    else
+    else {
+        leftovers_restore();
         status = command->run(&args);
+    }
     args_free(&args);
     return status;
 }

@@ -248,6 +248,7 @@ void run_plan_free(struct run_plan *r) {
     safety_report_free(&r->report);
     plan_free(&r->plan);
     targets_free(&r->targets);
+    targets_free(&r->nothing);
     words_free(&r->words);
     free(r->destroy);
 }

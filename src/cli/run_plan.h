@@ -15,6 +15,7 @@ struct run_plan {
     struct clock clock;
     struct words words;
     struct targets targets;        /* all, also those that --keep-going left out */
+    struct targets nothing;        /* see own_cost.h */
     struct plan plan;              /* those that were opened */
     const char *reference;
     struct safety_destroy *destroy;/* owned array; strings in args, cut in place */

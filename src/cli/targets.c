@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/url.h"
+#include "cli/files.h"
 #include "cli/show.h"
 #include "pattern/pattern.h"
 
@@ -55,10 +56,14 @@ static int wrong_key(const struct backend *backend, const char *key, struct err 
                        "%s belongs to the pattern, not to a target: write --%s %s, or put it into the pattern "
                        "file",
                        load->name, load->name, load->value ? load->value : "VALUE");
-    for (size_t i = 0; all[i]; i++)
+    char kinds[100];
+    size_t at = 0;
+    for (size_t i = 0; all[i] && at < sizeof kinds; i++)
         if (option_find(all[i]->options, key))
-            return err_set(err, STATUS_USAGE, "%s is a key of %s targets; this is a %s target", shown, all[i]->name,
-                           backend->name);
+            at += (size_t)snprintf(kinds + at, sizeof kinds - at, "%s%s", at ? ", " : "", all[i]->name);
+    if (at)
+        return err_set(err, STATUS_USAGE, "%s is a key of %s targets; this is a %s target", shown, kinds,
+                       backend->name);
     const char *near = option_nearest(backend->options, key);
     return err_set(err, STATUS_USAGE, "unknown key %s%s%s%s", shown, near ? ": did you mean " : "", near ? near : "",
                    near ? "?" : " (samedisk run --help lists them)");
@@ -125,7 +130,8 @@ static bool has_secret(const struct backend *backend, const struct url *url) {
     return url->password != NULL;
 }
 
-static int add_member(struct targets *out, struct target *t, const char *text, struct err *err) {
+/* `file`: the number of it, where the URL stands for several; else -1. */
+static int add_member(struct targets *out, struct target *t, const char *text, int file, struct err *err) {
     struct url url;
     char shown[200];
     int rc = -1;
@@ -148,6 +154,7 @@ static int add_member(struct targets *out, struct target *t, const char *text, s
     struct member *m = &t->member[t->n_members++];
     m->backend = backend;
     if (has_secret(backend, &url)) out->password_in_url = true;
+    if (file >= 0 && files_rename(&url, (unsigned)file, err) != 0) goto done;
     rc = configure(m, &url, err) ? err_prefix(err, "%s", shown) : 0;
 done:
     url_free(&url);
@@ -174,22 +181,53 @@ static int check_all(const struct targets *targets, struct err *err) {
     return 0;
 }
 
-int targets_make(struct words *words, const struct options_list *set, struct clock *clock, struct targets *out,
-                 struct err *err) {
+/* files[i]: how many members word i stands for. */
+static int build(const struct words *words, const unsigned *files, const struct options_list *set, struct clock *clock,
+                 struct targets *out, struct err *err) {
     memset(out, 0, sizeof *out);
-    if (words_label(words, name_of, err)) return -1;
     out->target = calloc(words->n_targets + 1, sizeof *out->target);
     out->label_is_own = calloc(words->n_targets + 1, sizeof *out->label_is_own);
     if (!out->target || !out->label_is_own) return no_memory(err);
     for (size_t i = 0; i < words->n_targets; i++) {
+        const char *url = words->target[i].url;
         struct target *t = targets_find(out, words->target[i].label);
         if (!t) t = add_target(out, &words->target[i], clock);
         if (!t) return no_memory(err);
-        if (add_member(out, t, words->target[i].url, err)) return -1;
+        for (unsigned k = 0; k < files[i]; k++)
+            if (add_member(out, t, url, files[i] > 1 ? (int)k : -1, err)) return -1;
     }
     for (size_t i = 0; i < set->n; i++)
         if (apply_set(out, set->item[i], err)) return -1;
-    return check_all(out, err);
+    return 0;
+}
+
+/* With one member for each word: what the keys of each say. True: some stand for several. */
+static bool count_files(const struct words *words, const struct targets *targets, unsigned *files) {
+    bool several = false;
+    for (size_t i = 0; i < words->n_targets; i++) {
+        const char *label = words->target[i].label;
+        unsigned before = 0;
+        for (size_t k = 0; k < i; k++) before += !strcmp(words->target[k].label, label);
+        files[i] = files_wanted(&targets_find(targets, label)->member[before]);
+        several |= files[i] > 1;
+    }
+    return several;
+}
+
+int targets_make(struct words *words, const struct options_list *set, struct clock *clock, struct targets *out,
+                 struct err *err) {
+    memset(out, 0, sizeof *out);
+    if (words_label(words, name_of, err)) return -1;
+    unsigned *files = calloc(words->n_targets + 1, sizeof *files);
+    if (!files) return no_memory(err);
+    for (size_t i = 0; i < words->n_targets; i++) files[i] = 1;
+    int rc = build(words, files, set, clock, out, err);
+    if (rc == 0 && count_files(words, out, files)) {
+        targets_free(out);
+        rc = build(words, files, set, clock, out, err);
+    }
+    free(files);
+    return rc ? rc : check_all(out, err);
 }
 
 unsigned targets_open(struct targets *targets) {

@@ -1,11 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/cpu.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+
+int cpu_pin(unsigned cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (cpu >= CPU_SETSIZE) return -EINVAL;
+    CPU_SET(cpu, &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0 ? 0 : -errno;
+}
+
+bool cpu_usable(unsigned cpu) {
+    cpu_set_t set;
+    return cpu < CPU_SETSIZE && sched_getaffinity(0, sizeof set, &set) == 0 && CPU_ISSET(cpu, &set);
+}
+
+const char *cpu_list_usable(char *buf, size_t len) {
+    cpu_set_t set;
+    size_t at = 0;
+    buf[0] = '\0';
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return buf;
+    for (unsigned first = 0, last; first < CPU_SETSIZE && at < len; first = last + 1) {
+        last = first;
+        if (!CPU_ISSET(first, &set)) continue;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) last++;
+        at += (size_t)snprintf(buf + at, len - at, "%s%u", at ? "," : "", first);
+        if (last > first && at < len) at += (size_t)snprintf(buf + at, len - at, "-%u", last);
+    }
+    return buf;
+}
 
 static int64_t timeval_ns(const struct timeval *t) {
     return (int64_t)t->tv_sec * NS_PER_SEC + (int64_t)t->tv_usec * NS_PER_US;

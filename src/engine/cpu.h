@@ -4,12 +4,22 @@
 #ifndef ENGINE_CPU_H
 #define ENGINE_CPU_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "result/record.h"
 
 struct cpu_sample {
     int64_t user_ns, system_ns; /* process, all threads */
     int64_t busy_ns, total_ns;  /* host, all CPUs; total 0: unknown */
 };
+
+/* Pins the calling thread to one CPU. 0, or -errno. */
+int cpu_pin(unsigned cpu);
+/* May this process run on it? */
+bool cpu_usable(unsigned cpu);
+/* "0-3,8": where this process may run. */
+const char *cpu_list_usable(char *buf, size_t len);
 
 void cpu_sample(struct cpu_sample *s); /* any thread */
 void cpu_between(const struct cpu_sample *from, const struct cpu_sample *to, struct record_cpu *cpu);

@@ -32,6 +32,8 @@ static void add_series(struct record *r, const struct worker *workers, unsigned 
     for (unsigned i = 0; i < n; i++)
         if (workers[i].series_interval_ns > r->series_interval_ns)
             r->series_interval_ns = workers[i].series_interval_ns;
+    for (unsigned i = 0; i < n; i++)
+        if (workers[i].tracks.interval_ns > r->series_interval_ns) r->series_interval_ns = workers[i].tracks.interval_ns;
     r->n_points = (unsigned)((r->window_ns + r->series_interval_ns - 1) / r->series_interval_ns);
     r->points = calloc(r->n_points ? r->n_points : 1, sizeof *r->points);
     if (!r->points) r->n_points = 0;
@@ -136,5 +138,6 @@ void gather(struct record *r, const struct run *run, struct worker *workers, uns
     set_wire(r, samples, completed);
     add_marks(r, workers, n);
     add_series(r, workers, n);
+    tracks_gather(r, workers, n);
     set_status(r, workers, n);
 }

@@ -18,6 +18,7 @@ struct plan {
     uint64_t seed;
     unsigned rounds;           /* the largest of all patterns */
     bool read_only;            /* only reading patterns were kept */
+    struct target *nothing;    /* does no I/O: on it the tool's own cost is measured; NULL: it is not. The caller's */
     bool warm_instead_of_asis; /* two targets are one object: asis becomes warm */
 };
 

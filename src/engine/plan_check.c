@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "target/filter.h"
+#include "engine/cpu.h"
 
 /* "4g"; "6 bytes" where no unit fits. */
 static const char *amount(char *buf, size_t len, uint64_t bytes) {
@@ -62,6 +64,8 @@ static int check_limits(const struct pattern *p, const struct target *t, const s
                        "pattern '%s': iodepth=%llu, but target '%s' takes at most %u per worker: use --iodepth %u, or "
                        "more numjobs",
                        p->name, (unsigned long long)p->iodepth, t->label, f->max_depth, f->max_depth);
+    if (f->exists && filter_check(f, p->readahead, (unsigned)p->iodepth, err) != 0)
+        return err_prefix(err, "pattern '%s', target '%s'", p->name, t->label);
     return 0;
 }
 
@@ -87,18 +91,28 @@ static int check_writes(const struct plan *plan, const struct pattern *p, const 
 static int check_memory(const struct pattern *p, struct err *err) {
     char want[40], have[40];
     uint64_t need = p->iodepth * p->numjobs * (((uint64_t)pattern_max_io(p) + 4095) & ~4095ull);
+    need += p->numjobs * filter_memory(p->readahead);
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     if (need <= memory / 2) return 0;
     units_size_human(want, sizeof want, need);
     units_size_human(have, sizeof have, memory);
     return err_set(
         err, STATUS_USAGE,
-        "pattern '%s': iodepth x numjobs x block size is %s of buffers, more than half of this machine's memory (%s)",
+        "pattern '%s': iodepth x numjobs x block size (and the readahead) is %s of buffers, more than half of this machine's memory (%s)",
         p->name, want, have);
 }
 
+static int check_cpus(const struct pattern *p, struct err *err) {
+    char usable[200];
+    for (unsigned i = 0; i < p->cpus.n; i++)
+        if (!cpu_usable(p->cpus.cpu[i]))
+            return err_set(err, STATUS_USAGE, "pattern '%s': cpus_allowed has CPU %u, but samedisk may run on %s only",
+                           p->name, p->cpus.cpu[i], cpu_list_usable(usable, sizeof usable));
+    return 0;
+}
+
 int plan_check_target(const struct plan *plan, const struct pattern *p, const struct target *t, struct err *err) {
-    if (check_memory(p, err) != 0) return -1;
+    if (check_memory(p, err) != 0 || check_cpus(p, err) != 0) return -1;
     for (unsigned m = 0; m < t->n_members; m++) {
         const struct facts *f = &t->member[m].facts;
         if (check_room(p, t, f, t->n_members, err) != 0 || check_blocks(p, t, f, err) != 0 ||

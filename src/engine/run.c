@@ -7,11 +7,14 @@
 
 #include "engine/cpu.h"
 #include "engine/gather.h"
+#include "engine/ping.h"
 #include "engine/worker.h"
+#include "target/filter.h"
 
 #define TICK        (250 * NS_PER_MS)
 #define START_DELAY (2 * NS_PER_MS)   /* so that all workers wait at the start, none is late */
 #define POINTS      3600              /* of a run of unknown length, before its series is folded */
+#define PING        NS_PER_SEC
 #define DRAIN_LIMIT (60 * NS_PER_SEC) /* above every backend's own time-out */
 
 /* Where workers and coordinator meet; never touched between start and end. */
@@ -24,6 +27,7 @@ struct gate {
 };
 
 struct crew {
+    struct filter filter;
     const struct run *run;
     struct worker *workers;
     pthread_t *threads;
@@ -32,6 +36,7 @@ struct crew {
     int64_t t_start, t_window, t_end;
     struct samples samples;
     bool began, ended;
+    struct pinging *pinging; /* NULL: none */
 };
 
 struct seat { /* a thread's argument */
@@ -185,7 +190,9 @@ static void watch(struct crew *c) {
 
 static int run_threads(struct crew *c, struct err *err) {
     struct gate *g = &c->gate;
+    const struct ping_idle *idle = c->run->idle_ping;
     gate_init(g);
+    if (idle && idle->kinds && !idle->why[0]) c->pinging = pinging_start(c->run->target, PING);
     int failed = start_threads(c, err);
     pthread_mutex_lock(&g->lock);
     while (g->attached + g->failed < c->started) pthread_cond_wait(&g->changed, &g->lock);
@@ -195,8 +202,10 @@ static int run_threads(struct crew *c, struct err *err) {
     }
     pthread_mutex_unlock(&g->lock);
     set_times(c, clock_now(c->run->clock) + START_DELAY);
+    pinging_window(c->pinging, c->t_window);
     gate_open(g, failed != 0);
     if (!failed) watch(c);
+    pinging_stop(c->pinging, failed || *c->run->interrupted);
     for (unsigned i = 0; i < c->started; i++) pthread_join(c->threads[i], NULL);
     gate_destroy(g);
     return failed;
@@ -232,8 +241,8 @@ static int make_workers(struct crew *c, struct err *err) {
     if (!c->workers || !c->threads) return err_set(err, STATUS_TARGET, "no memory for %u workers", c->n);
     for (unsigned i = 0; i < c->n; i++) {
         struct worker *w = &c->workers[i];
-        w->backend = run->target->backend;
-        w->handle = run->target->handle;
+        w->backend = c->filter.backend;
+        w->handle = c->filter.handle;
         w->pattern = p;
         w->base = p->offset;
         w->size = p->size;
@@ -251,15 +260,24 @@ static int make_workers(struct crew *c, struct err *err) {
 }
 
 int run_execute(const struct run *run, struct record *record, struct err *err) {
+    const struct pattern *p = run->pattern;
     struct crew crew = {.run = run};
-    int failed = make_workers(&crew, err);
+    struct filter_load load = {.readahead = p->readahead,
+                               .to = p->offset + p->size,
+                               .workers = (unsigned)p->numjobs,
+                               .writes = pattern_writes(p)};
+    int failed = filter_open(run->target, &load, &crew.filter, err);
+    if (!failed) failed = make_workers(&crew, err);
     if (!failed) failed = clock_is_virtual(run->clock) ? run_virtual(&crew, err) : run_threads(&crew, err);
     if (!failed) {
         gather(record, run, crew.workers, crew.n, &crew.samples);
+        pinging_gather(crew.pinging, run->idle_ping, crew.t_window, record);
         if (*run->interrupted && record->status != RUN_LOST) record->status = RUN_INTERRUPTED;
     }
     for (unsigned i = 0; i < crew.n && crew.workers; i++) worker_free(&crew.workers[i]);
+    pinging_free(crew.pinging);
     free(crew.workers);
     free(crew.threads);
+    filter_close(&crew.filter);
     return failed;
 }

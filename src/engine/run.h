@@ -6,6 +6,7 @@
 
 #include <signal.h>
 
+#include "engine/ping.h"
 #include "engine/session.h"
 #include "pattern/pattern.h"
 #include "result/record.h"
@@ -19,6 +20,7 @@ struct run {
     uint32_t run_tag;
     struct clock *clock; /* virtual: workers run one after another, each on a copy */
     volatile sig_atomic_t *interrupted;
+    const struct ping_idle *idle_ping; /* NULL: no pings beside the load */
     /* Called about four times a second with the phase and the totals of all workers so far. May be NULL. */
     void (*tick)(void *arg, enum session_phase phase, int64_t elapsed_ns, int64_t phase_ns, uint64_t ios,
                  uint64_t bytes, uint64_t lat_sum, uint64_t errors);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "engine/prepare.h"
 #include "engine/run.h"
+#include "engine/selfcost.h"
 #include "engine/session_state.h"
 #include "engine/settle.h"
 
@@ -96,6 +97,12 @@ static int bad_read(const struct session *s, const struct target *t, int result,
     return 0;
 }
 
+static void idle_pings(struct session *s, unsigned i) {
+    struct ping_idle *idle = &s->place[i].idle_ping;
+    ping_idle(s->plan->targets[i], PING_IDLE_COUNT, idle);
+    if (idle->why[0]) say(s, "%s: no protocol pings: %s", s->plan->targets[i]->label, idle->why);
+}
+
 static int prepare_target(struct session *s, unsigned i) {
     struct target *t = s->plan->targets[i];
     struct err err = {0};
@@ -117,6 +124,7 @@ static int prepare_target(struct session *s, unsigned i) {
         look_for_holes(s, i, sampled, zeros);
         result = bad_read(s, t, settle_idle(t, s->from, s->to, s->plan->seed, &s->place[i].idle_ns, &err), &err);
     }
+    if (result == 0 && !t->lost && !*s->interrupted) idle_pings(s, i);
     s->place[i].prepare_ns = clock_now(s->clock) - from;
     if (result < 0) {
         s->place[i].unprepared = err.status == STATUS_IO;
@@ -198,6 +206,7 @@ static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round,
                       .round = round,
                       .clock = s->clock,
                       .interrupted = s->interrupted,
+                      .idle_ping = &s->place[ti].idle_ping,
                       .tick = session_on_tick,
                       .arg = s};
     run.seed = s->plan->seed;
@@ -247,6 +256,7 @@ static int one_run(struct session *s, unsigned ti, unsigned pi, unsigned round, 
     r->order = order;
     r->started_ns = clock_now(s->clock) - s->began;
     r->holes = s->place[ti].holes[pi];
+    r->own_ns_per_io = s->own_cost[pi];
     r->cache = p->cache;
     r->depth_requested = p->iodepth * p->numjobs;
     if (t->lost) {
@@ -277,6 +287,17 @@ out:
 
 /* ---- the whole ---- */
 
+/* Only real time costs anything. */
+static int measure_own_cost(struct session *s) {
+    const struct plan *plan = s->plan;
+    bool real = plan->nothing && !clock_is_virtual(s->clock);
+    s->own_cost = calloc(plan->patterns.n + 1, sizeof *s->own_cost);
+    if (!s->own_cost) return -1;
+    for (size_t i = 0; i < plan->patterns.n; i++)
+        s->own_cost[i] = real ? selfcost_measure(plan->nothing, &plan->patterns.pattern[i]) : NAN;
+    return 0;
+}
+
 static int begin(struct session *s) {
     struct plan *plan = s->plan;
     struct err err;
@@ -286,7 +307,7 @@ static int begin(struct session *s) {
         for (size_t k = 0; s->place[i].holes && k < plan->patterns.n; k++) s->place[i].holes[k] = NAN;
         if (!s->place[i].holes) goto memory;
     }
-    if (!s->place) goto memory;
+    if (!s->place || measure_own_cost(s) != 0) goto memory;
     s->from = UINT64_MAX;
     for (size_t k = 0; k < plan->patterns.n; k++) {
         const struct pattern *p = &plan->patterns.pattern[k];
@@ -322,6 +343,7 @@ enum status session_run(struct plan *plan, struct clock *clock, const struct ses
     }
     for (unsigned i = 0; s.place && i < plan->n_targets; i++) free(s.place[i].holes);
     free(s.place);
+    free(s.own_cost);
     if (s.status != STATUS_OK) *err = s.first;
     return s.status;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "engine/ping.h"
 #include "engine/session.h"
 
 struct place {          /* what the session remembers of a target */
@@ -13,6 +14,7 @@ struct place {          /* what the session remembers of a target */
     bool dirty;         /* written since the last flush */
     bool unprepared;    /* filling failed: its runs have errors, though the target is there */
     double *holes;      /* per pattern */
+    struct ping_idle idle_ping;
 };
 
 struct session {
@@ -21,6 +23,7 @@ struct session {
     const struct session_hooks *hooks;
     volatile sig_atomic_t *interrupted;
     struct place *place; /* per target */
+    double *own_cost;    /* per pattern: CPU ns per I/O of samedisk itself; NAN: unknown */
     uint64_t from, to;   /* union of all working sets */
     int64_t began, phase_began;
     struct session_progress progress;

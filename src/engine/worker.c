@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 
 #include "engine/account.h"
+#include "engine/cpu.h"
 #include "pattern/mark.h"
 
 /* What is out when a run was stopped gets so long to come back. */
@@ -47,6 +48,11 @@ static int allocate(struct worker *w, struct err *err) {
 int worker_attach(struct worker *w, struct err *err) {
     const struct pattern *p = w->pattern;
     prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
+    if (p->cpus.n && !clock_is_virtual(w->clock)) { /* in virtual time all workers are one thread, the caller's */
+        unsigned cpu = p->cpus.cpu[w->index % p->cpus.n];
+        int e = cpu_pin(cpu);
+        if (e) return err_set(err, STATUS_TARGET, "cpus_allowed: cannot be pinned to CPU %u: %s", cpu, strerror(-e));
+    }
     w->depth_limit = (unsigned)p->iodepth;
     for (int op = 0; op < IO_OPS; op++) {
         hist_init(&w->counts.op[op].clat);
@@ -66,6 +72,8 @@ int worker_attach(struct worker *w, struct err *err) {
         return -1;
     }
     w->mark_counter = (uint64_t)w->index << 48;
+    if (tracks_init(&w->tracks, w->backend, w->handle, w->n_points, w->series_interval_ns) != 0)
+        return err_set(err, STATUS_TARGET, "no memory for the protocol's values");
     return 0;
 }
 
@@ -244,6 +252,16 @@ static int64_t collect_lost(struct worker *w) {
     return now;
 }
 
+/* Once for each interval of the series: what the protocol has to show. */
+static __attribute__((noinline)) void watch(struct worker *w, int64_t now) {
+    tracks_sample(&w->tracks, w->backend, w->context, w->t_window, now);
+}
+
+static void end_watch(struct worker *w, int64_t now) {
+    int64_t end = now < w->t_end ? now : w->t_end;
+    tracks_end(&w->tracks, w->backend, w->context, w->t_window, w->budget == UINT64_MAX ? end : w->t_over);
+}
+
 static void begin(struct worker *w) {
     const struct pattern *p = w->pattern;
     rate_init(&w->rate, p->rate_iops, w->index, w->workers, w->t_start);
@@ -256,6 +274,7 @@ static void begin(struct worker *w) {
     }
     depth_init(&w->depth, w->t_window, amount ? INT64_MAX : w->t_end);
     w->point_from = w->point_to = 0;
+    w->tracks.due = w->tracks.list ? w->t_window : INT64_MAX;
 }
 
 void worker_loop(struct worker *w) {
@@ -263,6 +282,7 @@ void worker_loop(struct worker *w) {
     clock_wait_until(w->clock, w->t_start);
     int64_t now = clock_now(w->clock);
     while (!over(w, now)) {
+        if (__builtin_expect(now >= w->tracks.due, 0)) watch(w, now);
         fill(w, now);
         if (w->n_batch && !submit(w, &now)) break;
         int64_t timeout = next_event(w, now) - now;
@@ -271,6 +291,7 @@ void worker_loop(struct worker *w) {
         if (w->n_batch) timeout = !w->no_room ? 0 : timeout < NS_PER_MS ? timeout : NS_PER_MS;
         if (!reap(w, timeout > 0 ? timeout : 0, &now)) break;
     }
+    end_watch(w, now);
     if (w->lost) now = collect_lost(w);
     if (w->budget == UINT64_MAX && now < w->t_end)
         w->depth.to = w->t_over = w->t_end = now; /* the window is what was measured */
@@ -297,6 +318,7 @@ void worker_free(struct worker *w) {
     free(w->points);
     free(w->buffers);
     kv_free(&w->protocol);
+    tracks_free(&w->tracks);
     w->requests = NULL;
     w->free = w->batch = NULL;
     w->done = NULL;

@@ -11,6 +11,7 @@
 #include "backends/backend.h"
 #include "engine/depth.h"
 #include "engine/rate.h"
+#include "engine/tracks.h"
 #include "pattern/pattern.h"
 #include "pattern/stream.h"
 #include "result/record.h"
@@ -79,9 +80,12 @@ struct worker {
     int64_t pause_until;
     int64_t point_from, point_to; /* the current interval of the series */
     struct record_point *point;
+    struct tracks tracks;
     unsigned failures_in_row;
     bool flushing_end, no_room;
     uint64_t seen_ios, seen_bytes, seen_lat, seen_errors;
+
+    char apart[128]; /* workers stand in an array: no cache line of one is another's */
 };
 
 /* In the worker's thread: memory, stream, context. Errors: STATUS_TARGET, prefixed by nothing. */

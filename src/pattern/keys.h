@@ -28,6 +28,10 @@ int shape_show_rwmixread(const void *field, const void *conf, char *buf, size_t 
 int shape_show_percentage_random(const void *field, const void *conf, char *buf, size_t len);
 int shape_show_blockalign(const void *field, const void *conf, char *buf, size_t len);
 
+/* cpus.c */
+int cpus_parse(const char *value, void *field, void *conf, struct err *err);
+int cpus_show(const void *field, const void *conf, char *buf, size_t len);
+
 /* keys.c */
 struct pattern;
 struct option_entry;

@@ -208,6 +208,14 @@ static int pattern_check_cache(struct pattern *p, struct err *err) {
     return 0;
 }
 
+static int pattern_check_readahead(const struct pattern *p, struct err *err) {
+    char size[32], block[32];
+    if (!p->readahead || p->readahead >= pattern_max_io(p)) return 0;
+    return err_set(err, STATUS_USAGE, "readahead=%s is less than the largest block, %s; a window is at least that, and "
+                   "usually several times as large",
+                   units_size(size, sizeof(size), p->readahead), units_size(block, sizeof(block), pattern_max_io(p)));
+}
+
 static int pattern_check_size(const struct pattern *p, struct err *err) {
     char size[32], step[32];
     if (p->size == 0) return 0;
@@ -226,7 +234,7 @@ int pattern_finish(struct pattern *p, struct err *err) {
     char safe[80];
     if (!p->name || !*p->name) return err_set(err, STATUS_USAGE, "name: a pattern needs a name");
     if (pattern_make_rows(p, err) == 0 && pattern_check_end(p, err) == 0 && pattern_check_cache(p, err) == 0 &&
-        pattern_check_size(p, err) == 0)
+        pattern_check_size(p, err) == 0 && pattern_check_readahead(p, err) == 0)
         return 0;
     return err_prefix(err, "pattern '%s'", text_safe(safe, sizeof(safe), p->name, strlen(p->name)));
 }
@@ -247,6 +255,8 @@ void pattern_remarks(const struct pattern *p, uint64_t keys, char *note, size_t 
         pattern_note(note, len, "end_fsync has no effect: nothing is written");
     if (keys_given(&asked, "evict") && p->evict && p->cache != CACHE_COLD)
         pattern_note(note, len, "evict has no effect without cache=cold");
+    if (keys_given(&asked, "readahead") && p->readahead && !pattern_reads(p))
+        pattern_note(note, len, "readahead has no effect: nothing is read");
     if (keys_given(&asked, "time_based") && !p->time_based && !keys_given(p, "loops") && p->loops)
         pattern_note(note, len, "time_based=0 is loops=1: one pass over the working set");
 }

@@ -26,6 +26,8 @@ enum pattern_prepare { PREPARE_AUTO, PREPARE_FILL, PREPARE_CHECK, PREPARE_NONE }
 
 #define ROUNDS_BALANCED UINT64_MAX /* rounds=balanced: 4 for two targets, 6 for three, 2n for more, 3 for one */
 
+#define PATTERN_READAHEAD_MAX (64u << 20)
+
 struct pattern_row {     /* one line of an access specification */
     uint32_t size;       /* bytes per I/O */
     uint32_t share;      /* hundredths of a percent of the I/Os; all rows of a pattern sum to PATTERN_SHARES */
@@ -33,6 +35,10 @@ struct pattern_row {     /* one line of an access specification */
     uint32_t random;     /* percent of these at a random position */
     uint32_t align;      /* bytes; offsets (from the working set's start) are multiples of it */
 };
+
+#define PATTERN_CPUS 64       /* in one list */
+#define PATTERN_CPU_END 1024  /* as many as a cpu_set_t has */
+struct pattern_cpus { unsigned n; uint16_t cpu[PATTERN_CPUS]; };
 
 struct pattern_split { uint32_t size, share; }; /* bssplit; share in percent */
 
@@ -58,6 +64,8 @@ struct pattern {
     uint64_t io_size, loops;     /* 0: time-based. bytes per target; passes over the working set */
     bool time_based;             /* fio's word; must agree with the two lines above */
     uint64_t thinktime, thinktime_blocks; /* ns; I/Os completed between two pauses */
+    struct pattern_cpus cpus;    /* worker w is pinned to cpu[w % n]; n 0: the scheduler decides */
+    uint64_t readahead;          /* bytes of the client's largest readahead window; 0: none */
     uint64_t rate_iops;          /* per target; 0: closed loop */
     int sync;                    /* enum io_sync */
     uint64_t fsync;              /* a flush after every N completed writes; 0: none */

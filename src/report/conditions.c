@@ -86,6 +86,8 @@ void conditions_asked(const json_t *document, size_t index, char *buf, size_t le
     if (jobs > 1) add(buf, len, " (iodepth %" PRIu64 " x numjobs %" PRIu64 ")", depth, jobs);
     add(buf, len, "; ");
     if (view_uint(pattern, "rate_iops")) add(buf, len, "rate %" PRIu64 " IOPS; ", view_uint(pattern, "rate_iops"));
+    if (view_uint(pattern, "readahead"))
+        add(buf, len, "readahead %s; ", units_size_human(text, sizeof text, view_uint(pattern, "readahead")));
     if (view_uint(pattern, "thinktime"))
         add(buf, len, "thinktime %s; ", units_time(text, sizeof text, view_uint(pattern, "thinktime")));
     add(buf, len, "working set %s; ", units_size_human(text, sizeof text, view_uint(pattern, "size")));
@@ -94,25 +96,38 @@ void conditions_asked(const json_t *document, size_t index, char *buf, size_t le
     add_amount(pattern, buf, len);
 }
 
-void conditions_depth(const json_t *document, size_t first, size_t last, char *buf, size_t len) {
+/* "WORD 63.8" or "WORD 62.1 to 64.0": a spread of the summary over all rows of the patterns, in units of `unit`. */
+static void range_of(const json_t *document, size_t first, size_t last, const char *spread, double unit,
+                     const char *word, char *buf, size_t len) {
     double low = NAN, high = NAN;
+    char path[80], a[40], b[40];
     for (size_t i = first; i <= last; i++) {
         size_t at = 0;
         const json_t *row;
         while ((row = next_of(view_at(document, "summary"), view_text(pattern_at(document, i), "name"), &at))) {
-            low = fmin(low, view_number(row, "depth_achieved/min"));
-            high = fmax(high, view_number(row, "depth_achieved/max"));
+            snprintf(path, sizeof path, "%s/min", spread);
+            low = fmin(low, view_number(row, path) / unit);
+            snprintf(path, sizeof path, "%s/max", spread);
+            high = fmax(high, view_number(row, path) / unit);
         }
     }
-    char a[40], b[40];
     figure(a, sizeof a, low, 3);
     figure(b, sizeof b, high, 3);
     if (isnan(low))
         buf[0] = '\0';
     else if (!strcmp(a, b))
-        snprintf(buf, len, "achieved %s", a);
+        snprintf(buf, len, "%s %s", word, a);
     else
-        snprintf(buf, len, "achieved %s to %s", a, b);
+        snprintf(buf, len, "%s %s to %s", word, a, b);
+}
+
+void conditions_depth(const json_t *document, size_t first, size_t last, char *buf, size_t len) {
+    range_of(document, first, last, "depth_achieved", 1, "achieved", buf, len);
+}
+
+void conditions_own_cost(const json_t *document, size_t first, size_t last, char *buf, size_t len) {
+    range_of(document, first, last, "own_ns_per_io", 1e3, "samedisk itself", buf, len);
+    if (buf[0]) add(buf, len, " us/IO");
 }
 
 /* The class of the writes of one target in one pattern; NULL: it wrote nothing. */

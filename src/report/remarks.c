@@ -9,14 +9,19 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "report/figure.h"
+#include "report/ping_remark.h"
+#include "report/tcp_line.h"
 #include "result/view.h"
 
 #define REMARK_MAX 700
 
 #define SUBMIT_PERCENT 20   /* of the window inside submit: the depth at the device is lower than asked */
 #define CPU_PERCENT    90   /* of a core per worker, or of the host */
+#define WINDOW_PERCENT 5    /* of the time in which iSCSI's command window was shut */
 #define WIRE_OFF       0.01 /* requests on the wire per I/O, off from 1 */
+#define READAHEAD_OFF  0.1  /* the same, off from what a readahead sent: of the window, and the other of the run */
 
 /* Each check returns how bad it is (0: nothing to say) and puts the words. */
 
@@ -98,6 +103,24 @@ static double check_submit(const json_t *run, char *buf, size_t len) {
     return percent;
 }
 
+/* iSCSI: the target takes only so many commands (MaxCmdSN). From attach to detach, so over ramp and drain, too. */
+static double check_command_window(const json_t *run, char *buf, size_t len) {
+    double shut = view_number(run, "protocol/command_window_closed_ns"), workers = view_number(run, "workers");
+    double drain = view_number(run, "tail/drain_ns"), sessions = view_number(run, "protocol/sessions");
+    double time = view_number(run, "ramp_ns") + view_number(run, "window_ns") + (drain > 0 ? drain : 0);
+    double percent = 100 * shut / (time * workers), depth = view_number(run, "depth_requested") / workers;
+    char share[40], sessions_words[60] = "";
+
+    if (!(percent > WINDOW_PERCENT)) return 0;
+    if (sessions > 1) snprintf(sessions_words, sizeof sessions_words, " on each of %.0f sessions", sessions);
+    snprintf(buf, len,
+             "iodepth %.0f is beyond the target's command window of %" PRIu64 "%s: it was shut for %s %% of the time, "
+             "and %" PRIu64 " commands were out at most: the depth at the target is lower",
+             depth, view_uint(run, "protocol/command_window"), sessions_words,
+             figure(share, sizeof share, fmin(percent, 100), 3), view_uint(run, "protocol/outstanding_max"));
+    return percent;
+}
+
 static double check_tail(const json_t *run, char *buf, size_t len) {
     double longest = view_number(run, "tail/longest_ns"), inside = view_number(run, "total/lat_ns/max");
     char took[40], most[40];
@@ -119,7 +142,7 @@ static double check_abandoned(const json_t *run, char *buf, size_t len) {
 static double check_wire(const json_t *run, char *buf, size_t len) {
     double per_io = view_number(run, "protocol/wire_ios_per_io");
     char text[40];
-    if (!(fabs(per_io - 1) > WIRE_OFF)) return 0;
+    if (json_is_object(view_at(run, "wire")) || !(fabs(per_io - 1) > WIRE_OFF)) return 0;
     snprintf(buf, len, "%s requests on the wire per I/O: %s", figure(text, sizeof text, per_io, 3),
              per_io < 1 ? "merged on the way" : "split on the way, or others use it too");
     return fabs(log(per_io));
@@ -133,6 +156,41 @@ static double check_littles_law(const json_t *run, char *buf, size_t len) {
              "Little's law: the latencies make a depth of %s, %s was measured (%s %% apart): do not trust this row",
              figure(from, sizeof from, view_number(run, "littles_law/depth"), 4),
              figure(measured, sizeof measured, view_number(run, "depth_achieved"), 4),
+             figure(percent, sizeof percent, 100 * fabs(off), 2));
+    return fabs(off);
+}
+
+/* With a readahead the wire sees other I/Os than the application makes: rate, latency and depth there, and what it was
+ * good for. */
+static double check_readahead(const json_t *run, char *buf, size_t len) {
+    double hits = view_number(run, "wire/readahead/hits"), misses = view_number(run, "wire/readahead/misses");
+    double own = view_number(run, "wire/ios_per_io"), really = view_number(run, "protocol/wire_ios_per_io");
+    char rate[40], lat[40], depth[40], per_io[40], share[40], wasted[40];
+    if (!json_is_object(view_at(run, "wire"))) return 0;
+    int at = snprintf(buf, len,
+                      "readahead: below it %s IOPS (%s per I/O), mean %s, depth %s; %s %% of the reads from memory, %s "
+                      "read in vain",
+                      figure(rate, sizeof rate, view_number(run, "wire/iops"), 4),
+                      figure(per_io, sizeof per_io, own, 3),
+                      figure_time(lat, sizeof lat, view_number(run, "wire/lat_mean_ns")),
+                      figure(depth, sizeof depth, view_number(run, "wire/depth_achieved"), 3),
+                      figure(share, sizeof share, hits + misses > 0 ? 100 * hits / (hits + misses) : 0, 3),
+                      units_size_human(wasted, sizeof wasted, view_uint(run, "wire/readahead/wasted_bytes")));
+    if (fabs(really / own - 1) > READAHEAD_OFF && at > 0 && (size_t)at < len)
+        snprintf(buf + at, len - (size_t)at, "; its requests were %s on the way, to %s per I/O",
+                 really > own ? "split" : "merged", figure(per_io, sizeof per_io, really, 3));
+    return 1;
+}
+
+static double check_wire_law(const json_t *run, char *buf, size_t len) {
+    double off = view_number(run, "wire/littles_law/deviation"), allowed = view_number(run, "wire/littles_law/allowed");
+    char from[40], measured[40], percent[40];
+    if (!(fabs(off) > allowed)) return 0;
+    snprintf(buf, len,
+             "Little's law: the latencies on the wire make a depth of %s, %s was measured (%s %% apart): do not trust "
+             "this row",
+             figure(from, sizeof from, view_number(run, "wire/littles_law/depth"), 4),
+             figure(measured, sizeof measured, view_number(run, "wire/depth_achieved"), 4),
              figure(percent, sizeof percent, 100 * fabs(off), 2));
     return fabs(off);
 }
@@ -181,9 +239,9 @@ static double check_end_flush(const json_t *run, char *buf, size_t len) {
 }
 
 static double (*const checks[])(const json_t *, char *, size_t) = {
-    check_lost,        check_interrupted, check_errors,  check_run_error, check_holes,
-    check_rate,        check_submit,      check_tail,    check_abandoned, check_wire,
-    check_littles_law, check_cpu,         check_settled, check_flush,     check_end_flush,
+    check_lost,   check_interrupted,    check_errors, check_run_error, check_holes,     check_rate,
+    check_submit, check_command_window, check_tail,   check_abandoned, check_wire,      check_littles_law,
+    check_cpu,    check_settled,        check_flush,  check_end_flush, check_readahead, check_wire_law,
 };
 
 void remarks_of_row(const json_t *document, const char *pattern, const char *target,
@@ -212,4 +270,7 @@ void remarks_of_row(const json_t *document, const char *pattern, const char *tar
             snprintf(line, sizeof line, "%s", worst);
         emit(arg, line);
     }
+    char where[REMARK_MAX];
+    if (ping_remark(document, pattern, target, where, sizeof where)) emit(arg, where);
+    if (tcp_line(document, pattern, target, where, sizeof where)) emit(arg, where);
 }

@@ -226,13 +226,14 @@ static size_t group_end(const json_t *document, size_t first) {
 }
 
 static void add_conditions(struct table *t, size_t first, size_t last) {
-    char asked[CONDITIONS_MAX], depth[100], class[CONDITIONS_MAX], line[3 * CONDITIONS_MAX];
+    char asked[CONDITIONS_MAX], depth[100], class[CONDITIONS_MAX], own[100], line[3 * CONDITIONS_MAX];
     conditions_asked(t->document, first, asked, sizeof asked);
     conditions_depth(t->document, first, last, depth, sizeof depth);
     conditions_durability(t->document, first, last, class, sizeof class);
+    conditions_own_cost(t->document, first, last, own, sizeof own);
     char *rest = strchr(asked, ';'); /* behind the depth that was asked for */
-    snprintf(line, sizeof line, "%.*s%s%s%s%s%s", (int)(rest - asked), asked, depth[0] ? ", " : "", depth, rest,
-             class[0] ? "; " : "", class);
+    snprintf(line, sizeof line, "%.*s%s%s%s%s%s%s%s", (int)(rest - asked), asked, depth[0] ? ", " : "", depth, rest,
+             class[0] ? "; " : "", class, own[0] ? "; " : "", own);
     grid_line(t->grid, "");
     grid_line(t->grid, line);
 }

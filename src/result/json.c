@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "result/fields.h"
+#include "result/ping.h"
+#include "result/wire.h"
 
 json_t *json_of_double(double value) {
     return isfinite(value) ? json_real(value) : json_null();
@@ -191,6 +193,7 @@ static json_t *cpu(const struct record *r) {
     fields_ns(&f, "user_ns", c->user_ns);
     fields_ns(&f, "system_ns", c->system_ns);
     fields_real(&f, "ns_per_io", ios > 0 ? used / ios : NAN);
+    fields_real(&f, "own_ns_per_io", r->own_ns_per_io);
     fields_real(&f, "percent", r->window_ns > 0 ? 100.0 * used / (double)r->window_ns : NAN);
     fields_real(&f, "host_percent", c->host_ns > 0 ? 100.0 * (double)c->host_busy_ns / (double)c->host_ns : NAN);
     fields_ns(&f, "host_busy_ns", c->host_busy_ns);
@@ -214,9 +217,31 @@ static json_t *littles_law(const struct record *r) {
     return fields_end(&f);
 }
 
+/* Counters are of a context's whole life, tracks of the window: where both have a name, it is the window's. */
 static json_t *protocol(const struct record *r) {
     json_t *j = json_of_kv(&r->protocol);
     if (j) json_object_set_new(j, "wire_ios_per_io", json_of_double(r->wire_ios_per_io));
+    for (unsigned i = 0; j && i < r->n_tracks; i++) {
+        const struct record_track *t = &r->track[i];
+        json_of_put(j, t->name, json_of_double(t->cumulative ? t->total : t->last));
+    }
+    return j;
+}
+
+static json_t *protocol_at_start(const struct record *r) {
+    json_t *j = json_object();
+    for (unsigned i = 0; j && i < r->n_tracks; i++) json_of_put(j, r->track[i].name, json_of_double(r->track[i].first));
+    return j;
+}
+
+static json_t *protocol_series(const struct record *r) {
+    json_t *j = json_object();
+    for (unsigned i = 0; j && i < r->n_tracks; i++) {
+        json_t *values = json_array();
+        for (unsigned k = 0; k < r->n_points; k++)
+            json_array_append_new(values, json_of_double(r->track[i].values[k]));
+        json_of_put(j, r->track[i].name, values);
+    }
     return j;
 }
 
@@ -247,6 +272,8 @@ static json_t *series(const struct record *r) {
     fields_put(&f, "lat_mean_ns", mean);
     fields_put(&f, "lat_max_ns", max);
     fields_put(&f, "errors", failed);
+    fields_put(&f, "protocol", protocol_series(r));
+    fields_put(&f, "ping", ping_series_json(r));
     return fields_end(&f);
 }
 
@@ -316,6 +343,9 @@ static void put_figures(struct fields *f, const struct record *r) {
     fields_put(f, "cpu", cpu(r));
     fields_put(f, "worker_cpus", worker_cpus(r));
     fields_put(f, "protocol", protocol(r));
+    fields_put(f, "protocol_at_start", protocol_at_start(r));
+    fields_put(f, "ping", ping_json(r));
+    fields_put(f, "wire", wire_json(r));
     fields_put(f, "series", series(r));
 }
 

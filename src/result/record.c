@@ -35,6 +35,7 @@ struct record *record_new(const char *pattern, const char *target) {
     }
     /* Unknown until somebody knows better: zero would be a statement. */
     r->holes = NAN;
+    r->own_ns_per_io = NAN;
     r->wire_ios_per_io = NAN;
     for (size_t i = 0; i < sizeof r->worker_cpu / sizeof *r->worker_cpu; i++) r->worker_cpu[i] = -1;
     return r;
@@ -45,6 +46,8 @@ void record_free(struct record *r) {
     free(r->pattern);
     free(r->target);
     free(r->points);
+    for (unsigned i = 0; i < RECORD_PINGS; i++) free(r->ping[i].values);
+    for (unsigned i = 0; i < r->n_tracks; i++) free(r->track[i].values);
     kv_free(&r->protocol);
     free(r);
 }

@@ -29,11 +29,12 @@ struct record_point {        /* one interval of the series, by time of completio
 };
 
 /* A protocol's value over time, beside the points of the series: an interval's increment where it is cumulative, else the
- * value at its end. */
+ * value at its end; NAN: unknown. */
 struct record_track {
     char name[32];
     bool cumulative;
     double *values;          /* one for each point; NAN: unknown; owned */
+    double first, last;      /* at the window's start and end; NAN: unknown */
     double total;            /* cumulative: what the whole window added; NAN: unknown */
 };
 #define RECORD_TRACKS 32
@@ -43,8 +44,10 @@ struct record_ping {
     char kind[32];
     int64_t idle_min, idle_median; /* ns, before the first run; 0: unknown */
     unsigned idle_n;
-    unsigned n, lost;        /* answered inside the window; unanswered within a second */
-    int64_t min, median, max; /* ns, of the window's */
+    unsigned n, lost;        /* answered inside the window; not answered until the next was due */
+    int64_t min, median, max; /* ns, of those answered in the window; 0: none */
+    unsigned after_n;        /* when the load was over */
+    int64_t after_median;
     double *values;          /* for each point of the series the mean of its pings, ns; NAN: none; owned */
 };
 #define RECORD_PINGS 4
@@ -97,6 +100,7 @@ struct record {
     uint64_t rate_missed;    /* due I/Os dropped from a backlog that was over its cap */
     int64_t submit_ns;       /* inside submit, sum over the workers, in the window */
     struct record_cpu cpu;
+    double own_ns_per_io;    /* CPU ns per I/O that samedisk's own loop takes, measured without I/O; NAN: unknown */
     double wire_ios_per_io;  /* requests that reached the wire or device per I/O; NAN: unknown */
     struct kv protocol;
     int worker_cpu[64];      /* CPU each worker last ran on, first 64 workers */
@@ -109,6 +113,7 @@ struct record {
     unsigned n_pings;
     struct record_ping ping[RECORD_PINGS];
     int64_t ping_floor_ns;   /* the smallest round trip the pings' TCP saw: the network's share; 0: unknown */
+    char ping_error[256];    /* why there are no (more) pings; "": none of that */
 };
 
 void record_point_add(struct record_point *into, const struct record_point *from);

@@ -112,6 +112,7 @@ static json_t *row_json(struct row *row) {
         {"lat_mean_ns", "total/lat_ns/mean"},
         {"p99_ns", "total/lat_ns/percentiles/99"},
         {"cpu_ns_per_io", "cpu/ns_per_io"},
+        {"own_ns_per_io", "cpu/own_ns_per_io"},
         {"depth_achieved", "depth_achieved"},
     };
     struct fields j = fields_new();

@@ -7,8 +7,8 @@
 
 /* The "summary" array for a document's plan, targets and runs. A new reference. Each row:
  * { "pattern", "target", "rounds": runs that count, "status": the worst of all its runs,
- *   "iops" "bytes_per_second" "lat_mean_ns" "p99_ns" "cpu_ns_per_io" "depth_achieved": { "median", "min", "max" } or
- *   null,
+ *   "iops" "bytes_per_second" "lat_mean_ns" "p99_ns" "cpu_ns_per_io" "own_ns_per_io" "depth_achieved":
+ *   { "median", "min", "max" } or null,
  *   "max_ns": over all rounds, tails included, "durability", "holes", "errors": number,
  *   "ratio": median IOPS against the reference's, or null, "not_comparable": why there is none, or null }
  * A percentile counts only where every round had the samples for it. Runs that were lost or cut short do not count,

@@ -7,6 +7,7 @@
 
 #include "backends/stripe.h"
 #include "base/text.h"
+#include "target/filter.h"
 #include "target/identity.h"
 
 static const char *show_url(const struct member *m, char *buf, size_t len) {
@@ -16,6 +17,7 @@ static const char *show_url(const struct member *m, char *buf, size_t len) {
 /* ---- members ---- */
 
 static void member_close(struct member *m) {
+    filter_undelay(m);
     if (m->handle) m->backend->close(m->handle);
     m->handle = NULL;
     facts_free(&m->facts);
@@ -26,7 +28,10 @@ static int member_open(struct target *t, struct member *m, enum open_mode mode, 
     struct open_how how = {.conf = m->conf, .mode = mode, .create_size = create_size, .clock = t->clock};
 
     memset(&m->facts, 0, sizeof(m->facts));
-    if (m->backend->open(&how, &m->handle, &m->facts, err) == 0) return 0;
+    if (m->backend->open(&how, &m->handle, &m->facts, err) == 0) {
+        filter_facts(&m->facts);
+        return 0;
+    }
     m->handle = NULL;
     member_close(m);
     return err_prefix(err, "%s", t->label);
@@ -102,7 +107,7 @@ int target_member_reopen(struct target *t, unsigned i, enum open_mode mode, uint
 static unsigned stripe_list(const struct target *t, const struct facts *facts, struct stripe_member *list) {
     for (unsigned i = 0; i < t->n_members; i++)
         list[i] =
-            (struct stripe_member){t->member[i].backend, t->member[i].handle, facts ? &facts[i] : &t->member[i].facts};
+            (struct stripe_member){filter_backend(&t->member[i]), filter_handle(&t->member[i]), facts ? &facts[i] : &t->member[i].facts};
     return t->n_members;
 }
 
@@ -159,16 +164,17 @@ void target_member_range(const struct target *t, unsigned m, uint64_t from, uint
 int target_assemble(struct target *t, struct err *err) {
     disassemble(t);
     for (unsigned i = 0; i < t->n_members; i++) {
-        const struct member *m = &t->member[i];
+        struct member *m = &t->member[i];
         char url[300];
         if (!m->handle || !m->facts.exists)
             return err_set(err, STATUS_TARGET, "%s: %s %s", t->label, show_url(m, url, sizeof(url)),
                            m->handle ? "does not exist" : "is not open");
+        if (filter_delay(m, err) != 0) return err_prefix(err, "%s", t->label);
     }
     if (t->n_members == 1) {
         const struct facts *f = &t->member[0].facts;
-        t->backend = t->member[0].backend;
-        t->handle = t->member[0].handle;
+        t->backend = filter_backend(&t->member[0]);
+        t->handle = filter_handle(&t->member[0]);
         t->facts = *f;
         memset(&t->facts.negotiated, 0, sizeof(t->facts.negotiated));
         memset(&t->facts.warnings, 0, sizeof(t->facts.warnings));
@@ -183,6 +189,15 @@ int target_assemble(struct target *t, struct err *err) {
         return err_prefix(err, "%s", t->label);
     }
     t->backend = &backend_stripe;
+    return 0;
+}
+
+int target_adjust(struct target *t, struct err *err) {
+    for (unsigned i = 0; i < t->n_members; i++) {
+        struct member *m = &t->member[i];
+        if (m->handle && m->backend->adjust && m->backend->adjust(m->handle, &m->facts, err) != 0)
+            return err_prefix(err, "%s", t->label);
+    }
     return 0;
 }
 

@@ -15,6 +15,7 @@ struct member {
     const struct backend *backend;
     void *conf;
     struct handle *handle; /* NULL while closed */
+    struct handle *delayed; /* of the delay over it (filter.h); NULL: none */
     struct facts facts;
     bool created;   /* by this invocation: --cleanup may remove it */
     bool consented; /* written only if true (or created) */
@@ -43,6 +44,9 @@ uint64_t target_member_size(const struct target *t, uint64_t needed);
 /* The part of member `m` that holds [from, to) of the target. */
 void target_member_range(const struct target *t, unsigned m, uint64_t from, uint64_t to, uint64_t *member_from,
                          uint64_t *member_to);
+/* Puts the settings of this host in force that the members' access keys ask for, until target_close. Error STATUS_TARGET
+ * prefixed by label. */
+int target_adjust(struct target *t, struct err *err);
 /* After members were opened: makes handle, backend, facts of the whole. */
 int target_assemble(struct target *t, struct err *err);
 void target_close(struct target *t);

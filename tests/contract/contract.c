@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "base/rng.h"
 #include "tests/contract/contract.h"
 
 #define PATIENCE (60 * NS_PER_SEC)
@@ -102,6 +104,38 @@ static void case_data(void **state) {
         for (size_t k = 0; k < unit; k++)
             if (buf[k] != content(i, k)) fail_msg("%s: byte %zu of slot %u is wrong", s->name, k, i);
     }
+    rig_detach(&r);
+    object_close(&o);
+}
+
+/* One after another, mostly reads in sequence, with writes behind, at and before the place that is read: what a filter
+ * keeps in memory, or reads ahead, must never be older than the last write. */
+static void case_sequence(void **state) {
+    const struct contract_subject *s = *state;
+    struct object o;
+    struct rig r;
+    object_open_write(&o, s);
+    attach(&r, &o, 2, true);
+    uint32_t unit = rig_unit(&r);
+    uint64_t units = r.size / unit < 512 ? r.size / unit : 512, first = r.size / unit - units, at = 0;
+    unsigned char *version = calloc(units, 1);
+    assert_non_null(version);
+    for (unsigned i = 0; i < 1500; i++) {
+        r.rng = rng_mix(r.rng);
+        bool write = i < units || r.rng % 8 == 0;
+        uint64_t where = i < units ? i : write ? (at + (r.rng >> 8) % 24 + units - 4) % units : at++ % units;
+        struct request *q = rig_prepare(&r, 0, write ? IO_WRITE : IO_READ, SYNC_NONE, (first + where) * unit, unit);
+        if (write) memset(q->buf, ++version[where] + (int)where, unit);
+        else memset(q->buf, 0, unit);
+        need(&r, rig_submit_all(&r, 1) && rig_drain(&r));
+        assert_int_equal(r.done[0].result, unit);
+        for (uint32_t k = 0; k < unit && !write; k++)
+            if (r.buffers[k] != (unsigned char)(version[where] + where))
+                fail_msg("%s: I/O %u: byte %u of block %llu is not the last one written", s->name, i, k,
+                         (unsigned long long)where);
+        if (r.rng % 97 == 0) at = (r.rng >> 40) % units;
+    }
+    free(version);
     rig_detach(&r);
     object_close(&o);
 }
@@ -400,6 +434,63 @@ static void case_counters(void **state) {
     object_close(&o);
 }
 
+/* A list with an end, values for it and no more, without an allocation; what is cumulative never shrinks. */
+static void case_tracks(void **state) {
+    double before[BACKEND_TRACKS + 1], after[BACKEND_TRACKS + 1];
+    struct object o;
+    struct rig r;
+    unsigned n = 0;
+    object_open_write(&o, *state);
+    const struct track *list = o.backend->tracks ? o.backend->tracks(o.handle) : NULL;
+    if (list) assert_non_null(o.backend->sample);
+    while (list && list[n].name) n++;
+    assert_in_range(n, 0, BACKEND_TRACKS);
+    attach(&r, &o, 4, false);
+    for (unsigned i = 0; i <= BACKEND_TRACKS; i++) before[i] = after[i] = -7;
+    if (n) o.backend->sample(r.context, before);
+    need(&r, rig_mixed(&r, 100, false));
+    uint64_t allocations = contract_allocations();
+    if (n) o.backend->sample(r.context, after);
+    assert_int_equal(contract_allocations(), allocations);
+    for (unsigned i = 0; i <= BACKEND_TRACKS; i++) {
+        if (i >= n) assert_true(after[i] == -7);
+        else if (list[i].cumulative && !isnan(after[i])) assert_true(after[i] >= before[i] || isnan(before[i]));
+    }
+    rig_detach(&r);
+    object_close(&o);
+}
+
+/* Beside a load; where there is nothing to ask, nothing pretends to. */
+static void case_pings(void **state) {
+    struct object o;
+    struct rig r;
+    struct err err;
+    struct pinger *p;
+    object_open_write(&o, *state);
+    const struct backend *b = o.backend;
+    if (!b->pings) {
+        assert_true(!b->ping_open && !b->ping && !b->ping_floor && !b->ping_abort && !b->ping_close);
+        object_close(&o);
+        return;
+    }
+    attach(&r, &o, 4, false);
+    if (b->ping_open(o.handle, &p, &err) != 0) fail_msg("%s", err.msg);
+    assert_non_null(p);
+    for (unsigned round = 0; round < 3; round++) {
+        need(&r, rig_mixed(&r, 20, false));
+        for (unsigned kind = 0; b->pings[kind]; kind++) {
+            int64_t ns = b->ping(p, kind, 10 * NS_PER_SEC);
+            assert_true(ns > 0 && ns < 10 * NS_PER_SEC);
+            assert_true(b->ping_floor(p) > 0);
+        }
+    }
+    b->ping_abort(p);
+    assert_true(b->ping(p, 0, 10 * NS_PER_SEC) < 0);
+    b->ping_close(p);
+    rig_detach(&r);
+    object_close(&o);
+}
+
 static bool keeps_data(const struct contract_subject *s) {
     return !s->loses_data;
 }
@@ -420,6 +511,7 @@ int contract_run(const struct contract_subject *s) {
         {"facts", case_facts, NULL},
         {"mixed load, each request back exactly once", case_mixed, NULL},
         {"written bytes are read back", case_data, keeps_data},
+        {"reads in sequence see the last write", case_sequence, keeps_data},
         {"reap keeps to min and max", case_reap_counts, NULL},
         {"reap of an idle context", case_reap_idle, NULL},
         {"reap among signals", case_signals, real_time},
@@ -433,6 +525,8 @@ int contract_run(const struct contract_subject *s) {
         {"OPEN_CREATE is exclusive", case_create_is_exclusive, NULL},
         {"OPEN_READ never writes", case_open_read_never_writes, NULL},
         {"counters", case_counters, NULL},
+        {"tracks", case_tracks, NULL},
+        {"pings", case_pings, NULL},
     };
     enum { N = sizeof cases / sizeof *cases };
     struct CMUnitTest tests[N];

@@ -12,6 +12,7 @@
 struct contract_subject {
     const char *name;
     const char *url;
+    const char *key, *value;        /* an access key, for what is no URL (devices); NULL: none */
     const struct backend *backend;  /* NULL: the registry's, by the URL */
     uint64_t create_size; /* not 0: the URL names a file that does not exist; it is created, and removed again */
     bool loses_data;                /* reads do not bring back what was written */

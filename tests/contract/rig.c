@@ -30,6 +30,7 @@ static int open_url(struct object *o, enum open_mode mode, struct err *err) {
         goto out;
     for (size_t i = 0; i < url.n_keys; i++)
         if (option_set(o->backend->options, o->conf, url.keys[i].name, url.keys[i].value, err) < 0) goto out;
+    if (o->s->key && option_set(o->backend->options, o->conf, o->s->key, o->s->value, err) < 0) goto out;
     if (o->backend->check && o->backend->check(o->conf, err) < 0) goto out;
     struct open_how how = {.conf = o->conf, .mode = mode, .create_size = o->s->create_size, .clock = &real};
     rc = o->backend->open(&how, &o->handle, &o->facts, err);

@@ -19,8 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backends/delay.h"
+#include "backends/readahead.h"
 #include "backends/stripe.h"
 #include "tests/contract/contract.h"
+#include "tests/contract/filtered.h"
 
 #define MIB (1u << 20)
 
@@ -121,6 +124,44 @@ static void stripes(void) {
     unlink(b);
 }
 
+/* ---- filters ---- */
+
+static void run_filter(const char *name, const struct backend *filter, const char *url, struct contract_subject s) {
+    bool stripe = strchr(url, ' ') != NULL;
+    s.name = name;
+    s.url = url;
+    if (stripe) {
+        s.backend = &backend_stripe;
+        s.open = open_stripe;
+        s.close = close_stripe;
+    }
+    failures += filtered_run(name, filter, &s);
+}
+
+static void filters(void) {
+    const struct contract_subject null = {.loses_data = true};
+    const struct contract_subject virtual = {.loses_data = true, .virtual_clock = true};
+    char file[500], url[1100], other[500];
+    run_filter("readahead over null", &backend_readahead, "null:?size=64m&lat=20us", null);
+    run_filter("readahead over null, virtual clock", &backend_readahead, "null:?size=64m&lat=100us&servers=8", virtual);
+    run_filter("delay over null, virtual clock", &backend_delay, "null:?size=64m&lat=100us&lat_dist=exponential",
+               virtual);
+    snprintf(file, sizeof file, "%s/filter-a", folder);
+    snprintf(other, sizeof other, "%s/filter-b", folder);
+    make_file(file, 48 * MIB);
+    make_file(other, 48 * MIB);
+    snprintf(url, sizeof url, "file:%s", file);
+    run_filter("readahead over a file", &backend_readahead, url, (struct contract_subject){0});
+    run_filter("delay over a file", &backend_delay, url, (struct contract_subject){0});
+    snprintf(url, sizeof url, "file:%s?engine=threads", file);
+    run_filter("readahead over a file by threads", &backend_readahead, url, (struct contract_subject){.ios = 800});
+    run_filter("delay over a file by threads", &backend_delay, url, (struct contract_subject){.ios = 800});
+    snprintf(url, sizeof url, "file:%s file:%s", file, other);
+    run_filter("readahead over a stripe of files", &backend_readahead, url, (struct contract_subject){0});
+    unlink(file);
+    unlink(other);
+}
+
 /* ---- with root ---- */
 
 static bool private_mounts(void) {
@@ -142,6 +183,9 @@ static void on_tmpfs(void) {
     } else {
         run_file("file on tmpfs", dir, "");
         run_file("file on tmpfs by threads", dir, "?engine=threads");
+#ifdef HAVE_LIBURING
+        run_file("file on tmpfs by io_uring", dir, "?engine=io_uring");
+#endif
         umount2(dir, MNT_DETACH);
     }
     rmdir(dir);
@@ -217,6 +261,12 @@ static void on_loop(void) {
         skip_line("loop device", strerror(errno));
     } else {
         run("loop device", path, (struct contract_subject){0});
+#ifdef HAVE_LIBURING
+        char url[100];
+        snprintf(url, sizeof url, "file:%s?engine=io_uring", path);
+        run("loop device by io_uring", url, (struct contract_subject){0});
+#endif
+        run("loop device, page cache", path, (struct contract_subject){.key = "direct", .value = "no"});
         close(loop);
     }
     unlink(file);
@@ -239,8 +289,12 @@ int main(void) {
     run("skeleton", "null:", (struct contract_subject){.backend = &backend_skeleton, .loses_data = true});
     run_file("file", folder, "");
     run_file("file by threads", folder, "?engine=threads");
+#ifdef HAVE_LIBURING
+    run_file("file by io_uring", folder, "?engine=io_uring");
+#endif
     run_file("file by threads, page cache", folder, "?engine=threads&direct=no");
     stripes();
+    filters();
     if (private_mounts()) {
         on_tmpfs();
         on_overlay();

@@ -214,6 +214,12 @@ json 'end_fsync: one flush a worker, after the window' d.json \
 	"${n}['commits'] == 2 and ${i}['cache_syncs'] == 2"
 check 'durability: Little'"'"'s law with flushes' sound d.json
 run "$SAMEDISK" run d.ini i="$(iscsi 3)" --destroy i=unknown-data --json wce.json -q
+# Right data is the contract's matter (contract.sh); here, that there is something to it.
+printf '[a]\nrw=read\nbs=16k\nsize=8m\nramp_time=0\nloops=3\nreadahead=1m\n' >ahead.ini
+run "$SAMEDISK" run n="$(nfs data/n)" i="$(iscsi 1)" ahead.ini --json ahead.json -q
+json 'readahead over NFS and iSCSI: reads from memory, larger ones on the wire' ahead.json 'd["status"] == "ok"' \
+	'all(r["wire"]["readahead"]["hits"] > 0 and r["wire"]["ios"] < r["read"]["ios"] for r in d["runs"])' \
+	"all(r['protocol']['readahead_hits'] == r['wire']['readahead']['hits'] for r in d['runs'])"
 json 'a LUN without write cache: stable without asking' wce.json 'runs["i"]["durability"] == "claims-stable"' \
 	"${i}['fua_writes'] == ${i}['cache_syncs'] == 0" 'targets["i"]["members"][0]["volatile_cache"] is False'
 it_end

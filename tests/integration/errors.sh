@@ -62,7 +62,7 @@ complains 'a key of a target among the pattern keys' 1 '--lat is an access key*-
 complains 'a pattern key behind a URL' 1 'null:\?iodepth=4: iodepth belongs to the pattern*--iodepth' run \
 	'null:?iodepth=4'
 complains 'a pattern key in --set' 1 '--set*iodepth belongs to the pattern*--iodepth' run --set iodepth=4 null:
-complains 'a key of another kind of target' 1 'direct*is a key of file targets*null target' run 'null:?direct=no'
+complains 'a key of another kind of target' 1 'direct*is a key of block, file targets*null target' run 'null:?direct=no'
 complains 'an unknown key, the nearest is named' 1 'unknown key latt*lat\?' run 'null:?latt=4'
 complains 'the same in --set' 1 '--set*unknown key lats*lat\?' run --set null.lats=4 null:
 complains '--set for an unknown label' 1 '--set*label nul*there are: null' run --set nul.lat=4 null:

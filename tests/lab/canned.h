@@ -46,6 +46,7 @@ struct held {
 
 struct rec {
     uint64_t received, sent, end; /* end: stream position behind the reply */
+    uint64_t offset;              /* of a read or write */
     size_t next;
     uint32_t id, op, conn;
 };
@@ -202,7 +203,7 @@ static enum mode choose_mode(struct server *s, uint32_t op) {
 }
 
 /* To be called when the reply is in the stream. */
-static void note(struct server *s, struct conn *c, uint32_t id, uint32_t op, uint64_t received) {
+static void note(struct server *s, struct conn *c, uint32_t id, uint32_t op, uint64_t offset, uint64_t received) {
     s->requests++;
     if (!s->record) return;
     if (s->recs == s->rec_max) {
@@ -210,7 +211,8 @@ static void note(struct server *s, struct conn *c, uint32_t id, uint32_t op, uin
         return;
     }
     size_t n = ++s->recs;
-    s->rec[n] = (struct rec){.received = received, .end = c->queued, .id = id, .op = op, .conn = c->id};
+    s->rec[n] = (struct rec){
+        .received = received, .end = c->queued, .offset = offset, .id = id, .op = op, .conn = c->id};
     if (c->rec_head)
         s->rec[c->rec_tail].next = n;
     else
@@ -223,12 +225,12 @@ static void write_record(const struct server *s) {
     FILE *f = fopen(s->record, "w");
     if (!f) die("cannot write %s: %s", s->record, strerror(errno));
     fprintf(f, "# clock=CLOCK_MONOTONIC not_recorded=%" PRIu64 "\n", s->rec_lost);
-    fputs("# connection id op received_ns sent_ns held_ns\n", f);
+    fputs("# connection id op received_ns sent_ns held_ns offset\n", f);
     for (size_t i = 1; i <= s->recs; i++) {
         const struct rec *r = &s->rec[i];
         if (!r->sent) continue;
         fprintf(f, "%u 0x%08x 0x%02x %" PRIu64 " %" PRIu64, r->conn, r->id, r->op, r->received, r->sent);
-        fprintf(f, " %" PRIu64 "\n", r->sent - r->received);
+        fprintf(f, " %" PRIu64 " %" PRIu64 "\n", r->sent - r->received, r->offset);
     }
     if (fclose(f)) die("cannot write %s: %s", s->record, strerror(errno));
 }

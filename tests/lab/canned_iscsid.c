@@ -38,6 +38,7 @@
 #define R2T_COUNT 28                  /* in a completed write command, see complete_write() */
 #define HEAD      (BHS + 4u + 12288u) /* bytes of a PDU that hold all but a payload */
 #define NO_TAG    0xffffffffu
+#define PORT_GROUP 7
 #define CHAP_MAX  1536u /* bytes of id, secret and challenge */
 #define BURSTS    16u   /* R2Ts of one command that may be outstanding */
 
@@ -122,7 +123,10 @@ struct config {
     char *chap_user, *chap_pass, *mutual_user, *mutual_pass;
     uint16_t next_tsih;
     uint32_t next_ttt, crc[256];
+    int alua; /* of the only target port group; below 0: there are no groups */
     uint64_t nops, nops_answered, r2ts, ahead;
+    uint64_t immediate_bytes, unsolicited_bytes, data_outs, data_ins, digests;
+    uint64_t longest, r2t_peak; /* data segment of a write; R2Ts of one command at once */
 };
 
 struct burst { /* Data-Out PDUs that are expected: after an R2T, or unsolicited */
@@ -650,7 +654,9 @@ static uint32_t identification(const struct server *s, unsigned lun, unsigned ch
     p += 12 + n;
     memcpy(p, (unsigned char[]){1, 3, 0, 8}, 4);
     store64(p + 4, (id & 0x0fffffffffffffff) | 0x3000000000000000);
-    return 12 + n + 12;
+    if (s->p.alua < 0) return 12 + n + 12;
+    memcpy(p + 12, (unsigned char[]){1, 0x15, 0, 4, 0, 0, 0, PORT_GROUP}, 8); /* of the target port */
+    return 12 + n + 20;
 }
 
 static void inquiry_vpd(struct server *s, unsigned lun, unsigned page, struct answer *a) {
@@ -693,6 +699,7 @@ static void inquiry(struct server *s, const unsigned char *cdb, unsigned lun, st
         fill_text(a->bytes + 16, "canned target", 16);
         fill_text(a->bytes + 32, "1", 4);
         memcpy(a->bytes + 58, (unsigned char[]){0x09, 0x60, 0x04, 0x60, 0x04, 0xc0}, 6); /* iSCSI, SPC-4, SBC-3 */
+        if (s->p.alua >= 0) a->bytes[5] = 0x10; /* TPGS: implicit */
         a->len = 96;
     }
     if (lun >= s->p.luns) a->bytes[0] = 0x7f;
@@ -789,6 +796,16 @@ static void other_command(struct server *s, const unsigned char *cdb, unsigned l
             refuse(a, 0x052400);
         room_for = load32(cdb + 10);
         break;
+    case 0xa3: /* REPORT TARGET PORT GROUPS */
+        if (s->p.alua < 0 || (cdb[1] & 0x1f) != 0x0a) {
+            refuse(a, 0x052000);
+            break;
+        }
+        memcpy(a->bytes, (unsigned char[]){0, 0, 0, 12, (unsigned char)s->p.alua, 0x8f, 0, PORT_GROUP, 0, 0, 0, 1}, 12);
+        a->bytes[15] = 1; /* the relative port */
+        a->len = 16;
+        room_for = load32(cdb + 6);
+        break;
     case 0xa0: /* REPORT LUNS */
         store32(a->bytes, 8 * s->p.luns);
         for (unsigned i = 0; i < s->p.luns; i++) a->bytes[8 + 8 * i + 1] = (unsigned char)i;
@@ -867,6 +884,7 @@ static void scsi_data(struct server *s, struct conn *c, const unsigned char *req
         store32(bhs + 36, sn++ + (c->p.mode == WRONG_DATASN));
         store32(bhs + 40, at);
         put_pdu(s, c, bhs, a->content ? NULL : a->bytes + at, a->stored, a->offset + at, n);
+        s->p.data_ins += a->content;
     }
     if (separate) scsi_response(s, c, request, a, expected, sn);
 }
@@ -967,6 +985,9 @@ static void ask(struct server *s, struct conn *c, struct task *t) {
         put_pdu(s, c, bhs, NULL, false, 0, 0);
         s->p.r2ts++;
     }
+    uint64_t open = 0;
+    for (unsigned i = 1; i <= c->p.max_r2t; i++) open += t->burst[i].open;
+    if (open > s->p.r2t_peak) s->p.r2t_peak = open;
 }
 
 /* The command waits for its reply without its data; where it had ExpStatSN it says how many R2Ts it took. */
@@ -992,6 +1013,8 @@ static void write_command(struct server *s, struct conn *c, const unsigned char 
         violation(s, c, "data are announced that FirstBurstLength forbids");
     if (c->fd < 0) return;
     keep(s, p, 0, p + head_len(c, p), sent);
+    s->p.immediate_bytes += sent;
+    if (sent > s->p.longest) s->p.longest = sent;
     if (sent == expected) {
         complete_write(s, c, p, 0, t);
         return;
@@ -1033,6 +1056,9 @@ static void data_out(struct server *s, struct conn *c, const unsigned char *p, u
     keep(s, task->bhs, offset, p + head_len(c, p), len);
     b->got += len;
     b->data_sn++;
+    s->p.data_outs++;
+    if (ttt == NO_TAG) s->p.unsolicited_bytes += len;
+    if (len > s->p.longest) s->p.longest = len;
     task->received += len;
     c->p.mode = NONE;
     if (p[1] & FINAL) {
@@ -1108,7 +1134,7 @@ static void logout(struct server *s, struct conn *c, const unsigned char *reques
 static void serve(struct server *s, struct conn *c, const unsigned char *p, size_t kept, size_t total, uint64_t t) {
     unsigned op = p[0] & 0x3f;
     size_t start = op == SCSI_COMMAND ? BHS : head_len(c, p), len = data_len(p);
-    uint64_t lba;
+    uint64_t lba = 0;
     uint32_t blocks, kind = op == SCSI_COMMAND ? extent(p + 32, &lba, &blocks) : 0;
     (void)total;
     if (len > kept - start) len = kept - start;
@@ -1122,7 +1148,7 @@ static void serve(struct server *s, struct conn *c, const unsigned char *p, size
     case TASK_MGMT: task_management(s, c, p); break;
     default: logout(s, c, p); break;
     }
-    note(s, c, tag(p), op == SCSI_COMMAND ? p[32] : 0x100 | op, t);
+    note(s, c, tag(p), op == SCSI_COMMAND ? p[32] : 0x100 | op, lba * s->p.block, t);
 }
 
 static size_t frame(struct conn *c, const unsigned char *p, size_t have) {
@@ -1156,6 +1182,7 @@ static bool check_digest(struct server *s, struct conn *c, const unsigned char *
     if (!c->p.header_digest) return true;
     size_t len = head_len(c, p) - 4;
     memcpy(&crc, p + len, 4);
+    s->p.digests++;
     if (le32toh(crc) != crc32c(s, p, len)) violation(s, c, "a header digest is wrong");
     return c->fd >= 0;
 }
@@ -1207,7 +1234,8 @@ enum {
     O_MAX_RECV,
     O_MAX_R2T,
     O_DIGEST,
-    O_CACHE
+    O_CACHE,
+    O_ALUA
 };
 static const struct option options[] = {COMMON_OPTIONS,
                                         {"size", 1, NULL, O_SIZE},
@@ -1226,12 +1254,14 @@ static const struct option options[] = {COMMON_OPTIONS,
                                         {"max-outstanding-r2t", 1, NULL, O_MAX_R2T},
                                         {"header-digest", 1, NULL, O_DIGEST},
                                         {"write-cache", 1, NULL, O_CACHE},
+                                        {"alua", 1, NULL, O_ALUA},
                                         {0}};
 static const char own_help[] =
     "  --target IQN                name of the target (iqn.2026-01.com.example:canned)\n"
     "  --size N, --block-size N, --luns N  of each LUN (1g, 512), LUNs 0 to N-1 (1)\n"
     "  --serial TEXT               makes serial number and NAA (CANNED)\n"
     "  --write-cache yes|no        WCE of the caching page (yes)\n"
+    "  --alua N                    state of the path in REPORT TARGET PORT GROUPS: 0 optimized, 1 not, 2 standby ...\n"
     "  --window N                  commands that may be outstanding (1024)\n"
     "  --chap USER:PASS, --mutual-chap USER:PASS  the initiator's, the target's own\n"
     "  --immediate-data yes|no (yes), --initial-r2t yes|no (no), --first-burst N (256k), --max-burst N (1m)\n"
@@ -1270,6 +1300,7 @@ static bool own_option(struct config *p, int opt) {
     case O_MAX_RECV: p->max_recv = (uint32_t)number("max-recv", optarg, 512, 0xfffffc); break;
     case O_MAX_R2T: p->max_r2t = (uint32_t)number("max-outstanding-r2t", optarg, 1, BURSTS); break;
     case O_DIGEST: p->header_digest = yes_no("header-digest", optarg, "crc32c", "none"); break;
+    case O_ALUA: p->alua = (int)number("alua", optarg, 0, 15); break;
     case O_CACHE: p->write_cache = yes_no("write-cache", optarg, "yes", "no"); break;
     default: return false;
     }
@@ -1289,6 +1320,7 @@ int main(int argc, char **argv) {
                            .max_recv = 256 << 10,
                            .max_r2t = 1,
                            .immediate = true,
+                           .alua = -1,
                            .write_cache = true,
                            .target = "iqn.2026-01.com.example:canned",
                            .serial = "CANNED"};
@@ -1309,8 +1341,12 @@ int main(int argc, char **argv) {
     finish(s);
     printf("connections=%" PRIu64 " requests=%" PRIu64 " hostile=%" PRIu64 " errors=%" PRIu64, s->accepted, s->requests,
            s->hits, s->errors);
-    printf(" r2ts=%" PRIu64 " nops=%" PRIu64 " answered=%" PRIu64 " acked_early=%" PRIu64 "\n", s->p.r2ts, s->p.nops,
+    printf(" r2ts=%" PRIu64 " nops=%" PRIu64 " answered=%" PRIu64 " acked_early=%" PRIu64, s->p.r2ts, s->p.nops,
            s->p.nops_answered, s->p.ahead);
+    printf(" immediate=%" PRIu64 " unsolicited=%" PRIu64 " data_outs=%" PRIu64 " longest=%" PRIu64,
+           s->p.immediate_bytes, s->p.unsolicited_bytes, s->p.data_outs, s->p.longest);
+    printf(" r2ts_at_once=%" PRIu64 " data_ins=%" PRIu64 " digests=%" PRIu64 "\n", s->p.r2t_peak, s->p.data_ins,
+           s->p.digests);
     free(s);
     return 0;
 }

@@ -370,6 +370,7 @@ static enum status nfs_write(struct call *k, struct file *f, size_t not_kept) {
         k->bad = true;
         return OK;
     }
+    k->offset = offset;
     if (count > k->s->p.wtmax) count = k->s->p.wtmax;
     if (k->mode == SHORT_WRITE) count /= 2;
     if (k->mode == VERF_CHANGE) k->s->p.verf++;
@@ -681,7 +682,7 @@ static void serve(struct server *s, struct conn *c, const unsigned char *p, size
     }
     k.reply_len = (uint32_t)(k.out - s->p.reply);
     put_reply(s, c, &k);
-    note(s, c, k.xid, nfs ? k.proc : 100 + k.proc, t);
+    note(s, c, k.xid, nfs ? k.proc : 100 + k.proc, k.offset, t);
 }
 
 static size_t frame(struct conn *c, const unsigned char *p, size_t have) {

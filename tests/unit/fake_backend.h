@@ -134,10 +134,13 @@ static inline int fake_submit(struct context *c, struct request *const *requests
     if (f->take_at_most && n > f->take_at_most) n = f->take_at_most;
     for (unsigned i = 0; i < n; i++) {
         const struct request *r = requests[i];
-        const unsigned char *base = (unsigned char *)c->how.buffers + r->slot * c->how.stride;
+        bool more = c->how.more && r->slot >= c->how.first_more;
+        size_t stride = more ? c->how.more_stride : c->how.stride;
+        const unsigned char *base = more ? (unsigned char *)c->how.more + (r->slot - c->how.first_more) * stride
+                                         : (unsigned char *)c->how.buffers + r->slot * stride;
         if (c->n >= c->how.depth || r->slot >= c->how.depth) abort();
         if (r->op != IO_FLUSH && ((const unsigned char *)r->buf < base ||
-                                  (const unsigned char *)r->buf + r->len > base + c->how.stride)) abort();
+                                  (const unsigned char *)r->buf + r->len > base + stride)) abort();
         c->lent[c->n++] = requests[i];
         f->requests++;
     }

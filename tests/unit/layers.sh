@@ -56,7 +56,7 @@ if [ -z "$bad" ]; then ok "the core knows no backend by name"; else not_ok "the 
 
 # One library per backend; its headers stay inside.
 bad=$(grep -rlE '<nfsc/' src backends | grep -v '^backends/nfs/'; grep -rlE '<iscsi/' src backends | grep -v '^backends/iscsi/'
-      grep -rlE '<libaio.h>' src backends | grep -v '^backends/local/'; grep -rlE '<jansson.h>' src backends | grep -vE '^src/(result|report|cli)/'
+      grep -rlE '<lib(aio|uring).h>' src backends | grep -v '^backends/local/'; grep -rlE '<jansson.h>' src backends | grep -vE '^src/(result|report|cli)/'
       grep -rlE '<blkid' src backends | grep -v '^src/safety/')
 if [ -z "$bad" ]; then ok "library headers stay inside their folder"; else not_ok "library headers stay inside their folder" "$bad"; fi
 

@@ -66,7 +66,10 @@ for run in doc["runs"]:
     for key in ("ios", "bytes"):
         if run["total"][key] != run["read"][key] + run["write"][key]:
             errors.append("total %s" % key)
-    if len({len(v) for k, v in run["series"].items() if k != "interval_ns"}) != 1:
+    columns = [v for k, v in run["series"].items() if k not in ("interval_ns", "protocol", "ping")]
+    for part in ("protocol", "ping"):
+        columns += (run["series"][part] or {}).values()
+    if len({len(v) for v in columns}) != 1:
         errors.append("the columns of the series have different lengths")
 
 # Broken on purpose: a field is gone, has another type, or a word that means nothing.

@@ -18,6 +18,7 @@
 
 #include "backends/local/blockdev.h"
 #include "backends/local/blockid.h"
+#include "backends/local/multipath.h"
 
 static char sys[64];
 
@@ -81,6 +82,7 @@ static void make_fc(void) {
     put(FC_DISK, "device/model", "LUN C-Mode      ");
     put(FC_DISK, "device/wwid", "naa.600a098038303053453f463045727654");
     put(FC_DISK, "device/state", "running");
+    put(FC_DISK, "device/queue_depth", "30");
     put("class/fc_remote_ports/rport-2:0-1", "port_name", "0x2001d039ea123456");
     put("class/fc_remote_ports/rport-2:0-1", "port_state", "Online");
     put("class/fc_host/host2", "port_name", "0x10000090faf00001");
@@ -175,6 +177,7 @@ static void fibre_channel(void **state) {
     text_is(&f.negotiated, "host_wwpn", "0x10000090faf00001");
     text_is(&f.negotiated, "fc_speed", "8 Gbit");
     text_is(&f.negotiated, "scheduler", "none");
+    assert_int_equal(kv_get_uint(&f.negotiated, "queue_depth", 0), 30);
     assert_int_equal(kv_get_uint(&f.negotiated, "max_sectors_kb", 0), 512);
     assert_int_equal(kv_get_uint(&f.negotiated, "nomerges", 9), 2);
     assert_null(kv_find(&f.negotiated, "optimal_io_size")); /* not there: not made up */
@@ -210,6 +213,7 @@ static void multipath(void **state) {
     assert_string_equal(f.identity[0], "naa.600a098038303053453f463045727654");
     text_is(&f.negotiated, "dm_name", "mpatha");
     text_is(&f.negotiated, "paths", "sda FC running");
+    assert_int_equal(kv_get_uint(&f.negotiated, "sda_queue_depth", 0), 30);
     assert_int_equal(kv_get_uint(&f.negotiated, "path_count", 0), 1);
     text_is(&f.negotiated, "sda_target_wwpn", "0x2001d039ea123456");
     facts_free(&f);
@@ -309,9 +313,48 @@ static void vpd83(void **state) {
     assert_false(blockid_vpd83(copy, 2, buf, sizeof buf));
 }
 
+/* Lines as the device mapper gives them, and lines that lie. */
+static void multipath_policy(void **state) {
+    static const char *const bad[] = {
+        "", "1", "0 0", "0 0 1 1 service-time 0 1", "0 0 1 1 service-time 0 1 1 8:16", "0 0 2 1 service-time 0 1 1 8:16 1",
+        "0 0 1 1 service-time 0 1 1 8:16 1 surplus", "9999 a", "x 0 0 0", "0 0 1 1 queue-length 0 3 1 8:16 1",
+    };
+    struct kv kv = {0};
+    (void)state;
+    assert_true(multipath_table("2 queue_if_no_path retain_attached_hw_handler 1 alua 2 1 service-time 0 2 2 8:16 1 1 "
+                                "8:32 1 1 service-time 0 1 2 8:48 1 1 ",
+                                &kv));
+    text_is(&kv, "multipath_policy", "service-time");
+    assert_int_equal(kv_get_uint(&kv, "multipath_groups", 0), 2);
+    text_is(&kv, "multipath_group_paths", "8:16 8:32; 8:48");
+    text_is(&kv, "multipath_handler", "alua");
+    text_is(&kv, "multipath_features", "queue_if_no_path retain_attached_hw_handler");
+    kv_free(&kv);
+    assert_true(multipath_table("0 0 2 1 round-robin 0 1 1 8:16 1000 queue-length 1 x 1 0 8:32", &kv));
+    text_is(&kv, "multipath_policy", "round-robin, queue-length");
+    assert_null(kv_find(&kv, "multipath_handler"));
+    kv_free(&kv);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_false(multipath_table(bad[i], &kv));
+        assert_int_equal(kv.n, 0);
+    }
+    kv_text(&kv, "dm_uuid", "LVM-abc");
+    multipath_facts("/nonexistent/control", makedev(253, 1), &kv);
+    assert_int_equal(kv.n, 1);
+    kv_text(&kv, "dm_uuid", "mpath-36001");
+    multipath_facts("/nonexistent/control", makedev(253, 0), &kv);
+    text_is(&kv, "multipath_policy", "unknown: the map's table could not be read from /nonexistent/control: No such "
+            "file or directory");
+    kv_free(&kv);
+    kv_text(&kv, "dm_uuid", "mpath-36001");
+    multipath_facts("/dev/null", makedev(253, 0), &kv);
+    assert_non_null(strstr(kv_find(&kv, "multipath_policy")->text, "could not be read from /dev/null"));
+    kv_free(&kv);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fibre_channel), cmocka_unit_test(partition), cmocka_unit_test(multipath),
+        cmocka_unit_test(fibre_channel), cmocka_unit_test(partition), cmocka_unit_test(multipath), cmocka_unit_test(multipath_policy),
         cmocka_unit_test(other_transports), cmocka_unit_test(loop), cmocka_unit_test(nothing_known),
         cmocka_unit_test(users), cmocka_unit_test(vpd83),
     };

@@ -169,6 +169,34 @@ static void test_set(void **state) {
     targets_free(&t);
 }
 
+static void test_nrfiles(void **state) {
+    (void)state;
+    static const char *const urls[] = {"file:/d/a%20b.0?direct=no", "file:/d/a%20b.1?direct=no", "file:/d/c"};
+    struct targets t;
+    struct err err;
+    char buf[40];
+    char *words[] = {"x=file:/d/a%20b?nrfiles=2&direct=no", "x=file:/d/c", "y=/d/e"};
+    char *set[] = {"y.nrfiles=3", "y.engine=threads"};
+    if (made(words, 3, set, 2, &t, &err)) fail_msg("%s", err.msg);
+    assert_int_equal(t.n, 2);
+    assert_int_equal(t.target[0]->n_members, 3);
+    for (unsigned i = 0; i < 3; i++) assert_string_equal(t.target[0]->member[i].url, urls[i]);
+    assert_int_equal(t.target[1]->n_members, 3);
+    assert_string_equal(t.target[1]->member[2].url, "/d/e.2");
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(option_show(option_find(t.target[1]->member[i].backend->options, "engine"),
+                                t.target[1]->member[i].conf, buf, sizeof buf) && !strcmp(buf, "threads"));
+    targets_free(&t);
+    set[0] = "nrfiles=22"; /* 22 of each of three URLs; the first's own 2 is overridden */
+    assert_int_equal(made(words, 3, set, 1, &t, &err), 0);
+    assert_int_equal(t.target[0]->n_members, 44);
+    targets_free(&t);
+    set[0] = "nrfiles=64";
+    assert_int_equal(made(words, 3, set, 1, &t, &err), -1);
+    assert_non_null(strstr(err.msg, "more than 64 members"));
+    targets_free(&t);
+}
+
 static void test_keys_in_the_wrong_place(void **state) {
     (void)state;
     expect_targets_error("iodepth belongs to the pattern, not to a target: write --iodepth N", "null:?iodepth=4", NULL);
@@ -178,7 +206,7 @@ static void test_keys_in_the_wrong_place(void **state) {
     expect_targets_error("unknown key latt: did you mean lat?", "null:?latt=4us", NULL);
     expect_targets_error("write --set [LABEL.]KEY=VALUE", "null:", "lat");
     expect_targets_error("write --set [LABEL.]KEY=VALUE", "null:", "=5");
-    expect_targets_error("direct is a key of file targets; this is a null target", "null:?direct=no", NULL);
+    expect_targets_error("direct is a key of block, file targets; this is a null target", "null:?direct=no", NULL);
     /* A key for all that fits only some of them. */
     expect_targets_error("--set LABEL.direct=VALUE", "/tmp/x", "direct=no");
     expect_targets_error("its members are of one kind, but one is null and one is file", "a=/tmp/x", NULL);
@@ -210,7 +238,7 @@ int main(void) {
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_each_command_has_its_options),
         cmocka_unit_test(test_set),
-        cmocka_unit_test(test_keys_in_the_wrong_place),
+        cmocka_unit_test(test_nrfiles), cmocka_unit_test(test_keys_in_the_wrong_place),
         cmocka_unit_test(test_names_of_cache_policies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

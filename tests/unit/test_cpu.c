@@ -5,6 +5,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "engine/cpu.h"
 
 static void test_busy_is_all_but_idle_and_iowait(void **state) {
@@ -52,12 +59,38 @@ static void test_the_process_uses_time(void **state) {
     assert_true(b.total_ns > 0);
 }
 
+static void *pinned(void *arg) {
+    int *cpu = arg;
+    if (cpu_pin((unsigned)*cpu) == 0) *cpu = cpu_usable((unsigned)*cpu) ? sched_getcpu() : -1;
+    return NULL;
+}
+
+static void test_a_pinned_thread_runs_there(void **state) {
+    (void)state;
+    char list[400], expected[20];
+    for (unsigned cpu = 0; cpu < 64; cpu++) {
+        if (!cpu_usable(cpu)) continue;
+        pthread_t thread;
+        int ran = (int)cpu;
+        assert_int_equal(pthread_create(&thread, NULL, pinned, &ran), 0);
+        pthread_join(thread, NULL);
+        assert_int_equal(ran, cpu);
+    }
+    cpu_list_usable(list, sizeof list);
+    snprintf(expected, sizeof expected, "%d", (int)strtol(list, NULL, 10));
+    assert_true(cpu_usable((unsigned)strtol(list, NULL, 10)));
+    assert_memory_equal(list, expected, strlen(expected));
+    assert_false(cpu_usable(5000));
+    assert_int_equal(cpu_pin(5000), -EINVAL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_busy_is_all_but_idle_and_iowait),
         cmocka_unit_test(test_other_lines_are_refused),
         cmocka_unit_test(test_difference_of_samples),
         cmocka_unit_test(test_the_process_uses_time),
+        cmocka_unit_test(test_a_pinned_thread_runs_there),
     };
     return cmocka_run_group_tests_name("cpu", tests, NULL, NULL);
 }

@@ -94,6 +94,68 @@ static void refusals(void **state) {
     refused(&backend_iscsi, "iscsi://h/iqn.a/0?iniator=iqn.b", "initiator");
 }
 
+/* By which ways the URL goes; the caller looks at them before the next call. */
+static struct iscsibe_roads roads_of(const char *keys) {
+    struct iscsibe_roads r = { 0 };
+    struct iscsibe_login l;
+    char url[300];
+
+    snprintf(url, sizeof url, "iscsi://[fe80::1]:3261/iqn.a/0%s", keys);
+    struct iscsibe_conf *c = conf_from(&backend_iscsi, url, &err);
+    assert_non_null(c);
+    assert_int_equal(iscsibe_login_fill(&l, c, &err), 0);
+    assert_int_equal(iscsibe_roads_fill(&r, c, l.portal, &err), 0);
+    conf_end(&backend_iscsi, c);
+    return r;
+}
+
+static void roads(void **state) {
+    (void)state;
+    struct iscsibe_roads r = roads_of("");
+    assert_int_equal(r.sessions, 1);
+    assert_int_equal(r.n_portals, 1);
+    assert_string_equal(r.portal[0], "[fe80::1]:3261");
+    r = roads_of("?sessions=4");
+    assert_int_equal(r.sessions, 4);
+    assert_int_equal(r.n_portals, 1);
+    assert_int_equal(r.every, 1000);
+    r = roads_of("?portals=10.0.0.1,array-b.example.com:3262,[fd00::2],[fd00::2]:99&rr=3");
+    assert_int_equal(r.sessions, 4);
+    assert_int_equal(r.n_portals, 4);
+    assert_int_equal(r.every, 3);
+    assert_string_equal(r.portal[0], "10.0.0.1:3260"); /* the URL's is not in the list: no data goes there */
+    assert_string_equal(r.portal[1], "array-b.example.com:3262");
+    assert_string_equal(r.portal[2], "[fd00::2]:3260");
+    assert_string_equal(r.portal[3], "[fd00::2]:99");
+    r = roads_of("?portals=10.0.0.1,10.0.0.2&sessions=5");
+    assert_int_equal(r.sessions, 5);
+    assert_int_equal(r.n_portals, 2);
+}
+
+static void roads_refused(void **state) {
+    static const char *const bad[] = { "", "10.0.0.1,", ",10.0.0.1", "10.0.0.1:", "10.0.0.1:0", "10.0.0.1:65536",
+                                       "10.0.0.1:33x", ":3260", "fd00::2", "[fd00::2", "[fd00::2]x", "[]:3260", "a]b",
+                                       "a b", "10.0.0.1:3260:1", "a%0ab", "iqn.a/0" };
+    char url[300], many[400] = "";
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(url, sizeof url, "iscsi://h/iqn.a/0?portals=%s", bad[i]);
+        refused(&backend_iscsi, url, "portal");
+    }
+    refused(&backend_iscsi, "iscsi://h/iqn.a/0?portals=a,b,a:3260", "a:3260 is there twice");
+    refused(&backend_iscsi, "iscsi://h/iqn.a/0?portals=a,b&sessions=1", "sessions=1 leaves");
+    refused(&backend_iscsi, "iscsi://h/iqn.a/0?rr=5", "only one");
+    refused(&backend_iscsi, "iscsi://h/iqn.a/0?sessions=0", "sessions");
+    refused(&backend_iscsi, "iscsi://h/iqn.a/0?sessions=65", "sessions");
+    refused(&backend_iscsi, "iscsi://h/iqn.a/0?sessions=2&engine=libiscsi", "sessions= needs engine=native");
+    refused(&backend_iscsi, "iscsi://h/iqn.a/0?portals=a,b&engine=libiscsi", "portals= needs engine=native");
+    refused(&backend_iscsi, "iscsi://h/iqn.a/0?rr=2&engine=libiscsi", "rr= needs engine=native");
+    for (unsigned i = 0; i < 17; i++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), "%sh%u", i ? "," : "", i);
+    snprintf(url, sizeof url, "iscsi://h/iqn.a/0?portals=%s", many);
+    refused(&backend_iscsi, url, "more than 16");
+}
+
 /* A password is never shown, and is gone from memory with the configuration's end. */
 static void password_hidden(void **state) {
     char buf[300];
@@ -107,8 +169,9 @@ static void password_hidden(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults), cmocka_unit_test(login),           cmocka_unit_test(secrets),
-        cmocka_unit_test(refusals), cmocka_unit_test(password_hidden),
+        cmocka_unit_test(defaults), cmocka_unit_test(login),         cmocka_unit_test(secrets),
+        cmocka_unit_test(refusals), cmocka_unit_test(roads),         cmocka_unit_test(roads_refused),
+        cmocka_unit_test(password_hidden),
     };
     unsetenv("SAMEDISK_CHAP_USER");
     unsetenv("SAMEDISK_CHAP_PASSWORD");

@@ -50,8 +50,31 @@ static void keys(void **state) {
     conf_end(&backend_nfs, c);
 }
 
+static void servers(void **state) {
+    struct nfsbe_servers s;
+    char words[300];
+    (void)state;
+    assert_int_equal(nfsbe_servers_fill(&s, NULL, &err), 0);
+    assert_int_equal(s.n, 0);
+    assert_int_equal(nfsbe_servers_fill(&s, "filer,10.0.0.2:20490,[fe80::1],[::1]:1", &err), 0);
+    nfsbe_servers_words(&s, words, sizeof words);
+    assert_string_equal(words, "filer:0, 10.0.0.2:20490, [fe80::1]:0, [::1]:1");
+    refused(&backend_nfs, "nfs://h/v/f?servers=", "missing between");
+    refused(&backend_nfs, "nfs://h/v/f?servers=a,,b", "missing between");
+    refused(&backend_nfs, "nfs://h/v/f?servers=a,b,a", "a is there twice");
+    refused(&backend_nfs, "nfs://h/v/f?servers=a:x", "port");
+    refused(&backend_nfs, "nfs://h/v/f?servers=a/b", "no address");
+    refused(&backend_nfs, "nfs://h/v/f?servers=me@a", "servers=");
+    refused(&backend_nfs, "nfs://h/v/f?servers=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "more than 16");
+    refused(&backend_nfs, "nfs://h/v/f?servers=a,b,c&nconnect=2", "leaves some of the 3 servers=");
+    refused(&backend_nfs, "nfs://h/v/f?servers=a&engine=libnfs", "servers= needs engine=native");
+}
+
 static void refusals(void **state) {
     (void)state;
+    refused(&backend_nfs, "nfs://h/v/f?rsize=511", "rsize");
+    refused(&backend_nfs, "nfs://h/v/f?wsize=65m", "wsize");
+    refused(&backend_nfs, "nfs://h/v/f?nrfiles=65", "nrfiles");
     refused(&backend_nfs, "nfs://h/", "no path");
     refused(&backend_nfs, "nfs://h/vol1/", "directory");
     refused(&backend_nfs, "nfs://h/vol1/../etc/passwd", "..");
@@ -66,7 +89,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(keys),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(servers), cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

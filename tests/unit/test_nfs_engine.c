@@ -128,7 +128,7 @@ static void choose(struct choice *c, enum answer_how how, bool listening, const 
     memset(c, 0, sizeof *c);
     server_start(&s, how, listening);
     handle_for(&c->h, &s);
-    c->facts.max_io = 4u << 20;
+    c->h.rsize = c->h.wsize = 4u << 20;
     c->rc = nfsbe_engine_choose(&c->h, conf, &c->facts, &c->err);
     server_stop(&s);
 }
@@ -147,7 +147,8 @@ static void test_auto_native(void **state) {
     assert_int_equal(c.rc, 0);
     assert_ptr_equal(c.h.engine, &nfsbe_engine_native);
     assert_string_equal(c.facts.engine, "native");
-    assert_int_equal(c.facts.max_io, 4u << 20);
+    assert_int_equal(c.facts.max_io, 64u << 20); /* in 16 RPCs */
+    assert_int_equal(kv_get_uint(&c.facts.negotiated, "rsize", 0), 4u << 20);
     assert_int_equal(c.facts.warnings.n, 0);
     assert_non_null(kv_find(&c.facts.negotiated, "data_source_port"));
     forget(&c);
@@ -168,7 +169,8 @@ static void test_auto_falls_back(void **state) {
         assert_int_equal(c.rc, 0);
         assert_ptr_equal(c.h.engine, &nfsbe_engine_libnfs);
         assert_string_equal(c.facts.engine, "libnfs");
-        assert_int_equal(c.facts.max_io, 1u << 20);
+        assert_int_equal(c.h.rsize, 1u << 20);
+        assert_int_equal(c.facts.max_io, 64u << 20);
         const struct kv_item *warning = kv_find(&c.facts.warnings, "engine-libnfs");
         assert_non_null(warning);
         if (!strstr(warning->text, cases[i].says)) fail_msg("\"%s\" has no \"%s\"", warning->text, cases[i].says);
@@ -200,13 +202,25 @@ static void test_asked_for(void **state) {
     for (int i = 0; i < 3; i++) {
         choose(&c, ANSWER_WELL, false, only[i]);
         assert_int_equal(c.rc, -1);
-        assert_non_null(strstr(c.err.msg, "need engine=native"));
+        assert_non_null(strstr(c.err.msg, "needs engine=native"));
         forget(&c);
         choose(&c, ANSWER_WELL, true, only[i]);
         assert_int_equal(c.rc, 0);
         assert_int_equal(kv_find(&c.facts.warnings, "not-delivered") != NULL, i == 1);
         forget(&c);
     }
+}
+
+static void test_sizes(void **state) {
+    (void)state;
+    struct nfsbe_conf conf = automatic;
+    struct choice c;
+    conf.engine = NFSBE_LIBNFS;
+    conf.wsize = 2u << 20;
+    choose(&c, ANSWER_WELL, true, &conf);
+    assert_int_equal(c.rc, -1);
+    assert_non_null(strstr(c.err.msg, "wsize= is more than engine=libnfs moves with one RPC, 1048576 bytes"));
+    forget(&c);
 }
 
 /* ---- attach ---- */
@@ -224,6 +238,50 @@ static int attach(struct handle *h, struct err *err, uint64_t *connections) {
     kv_free(&kv);
     nfsbe_engine_native.detach(c);
     return 0;
+}
+
+static void test_servers(void **state) {
+    (void)state;
+    struct server s[2];
+    struct handle h;
+    struct err err;
+    struct facts facts;
+    struct nfsbe_conf conf = automatic;
+    char text[64];
+    uint64_t connections = 0;
+    conf.native.nconnect = 0;
+    conf.servers = text;
+    for (int stale = 0; stale < 2; stale++) {
+        memset(&facts, 0, sizeof facts);
+        server_start(&s[0], ANSWER_WELL, true);
+        server_start(&s[1], stale ? ANSWER_STALE : ANSWER_WELL, true);
+        handle_for(&h, &s[0]);
+        h.rsize = h.wsize = 4096;
+        h.server.port = 1; /* the data does not go by it */
+        snprintf(text, sizeof text, "localhost:%u,127.0.0.1:%u", s[0].port, s[1].port);
+        assert_int_equal(nfsbe_servers_fill(&h.servers, text, &err), 0);
+        int rc = nfsbe_engine_choose(&h, &conf, &facts, &err);
+        if (stale) {
+            assert_int_equal(rc, -1);
+            assert_non_null(strstr(err.msg, "servers=, address 127.0.0.1"));
+            assert_non_null(strstr(err.msg, "NFS3ERR_STALE"));
+        } else {
+            assert_int_equal(rc, 0);
+            assert_string_equal(h.servers.at[0].host, "127.0.0.1"); /* from now on this very one */
+            assert_int_equal(h.native.nconnect, 2);
+            assert_non_null(kv_find(&facts.negotiated, "servers"));
+            assert_int_equal(attach(&h, &err, &connections), 0);
+            assert_int_equal(connections, 2);
+            h.native.nconnect = 3;
+            assert_int_equal(attach(&h, &err, &connections), 0);
+        }
+        server_stop(&s[0]);
+        server_stop(&s[1]);
+        assert_int_equal(s[0].calls, stale ? 1 : 1 + 1 + 2);
+        assert_int_equal(s[1].calls, stale ? 1 : 1 + 1 + 1);
+        kv_free(&facts.negotiated);
+        kv_free(&facts.warnings);
+    }
 }
 
 static void test_attach(void **state) {
@@ -266,7 +324,7 @@ int main(void) {
         cmocka_unit_test(test_auto_native),
         cmocka_unit_test(test_auto_falls_back),
         cmocka_unit_test(test_asked_for),
-        cmocka_unit_test(test_attach),
+        cmocka_unit_test(test_sizes), cmocka_unit_test(test_servers), cmocka_unit_test(test_attach),
         cmocka_unit_test(test_attach_duplicate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

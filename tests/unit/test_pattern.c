@@ -120,7 +120,7 @@ static void defaults(void **state) {
 
 static void every_key_is_stored(void **state) {
     struct pattern p = with("size=10g|offset=1m|iodepth=64|numjobs=4|runtime=5m|ramp_time=250ms|thinktime=20|"
-                            "rate_iops=0|"
+                            "rate_iops=0|readahead=2m|"
                             "thinktime_blocks=8|sync=dsync|fsync=32|end_fsync|randseed=7|rounds=balanced|prepare=check|"
                             "cache=cold|server_cache=8g|evict=16g|position=separate|description=a "
                                 "b|stonewall|time_based=1|"
@@ -128,6 +128,7 @@ static void every_key_is_stored(void **state) {
     (void)state;
     assert_true(p.size == 10ULL << 30);
     assert_int_equal(p.offset, 1 << 20);
+    assert_int_equal(p.readahead, 2 << 20);
     assert_int_equal(p.iodepth, 64);
     assert_int_equal(p.numjobs, 4);
     assert_true(p.runtime == 300000000000ULL);
@@ -431,6 +432,8 @@ static void contradictions(void **state) {
                  "pattern 'p': thinktime_blocks says how often to pause, but thinktime says no pause");
     finish_fails("thinktime=1ms|rate_iops=10", "pattern 'p': thinktime and rate_iops both pace the I/Os; give one of "
                  "them");
+    finish_fails("readahead=128k|bs=1m", "pattern 'p': readahead=128k is less than the largest block, 1m; a window is at "
+                 "least that, and usually several times as large");
     finish_fails("cache=cold", "pattern 'p': cache=cold needs evict=SIZE, the bytes to read outside the working set: "
                  "at least "
                  "the server's cache, which server_cache=SIZE declares");
@@ -481,6 +484,7 @@ static void remarks(void **state) {
         {"rw=read|fsync=0|end_fsync=0|sync=none", ""},
         {"rw=write|rwmixwrite=70", "rwmixwrite has no effect: rw= has one direction"},
         {"evict=1g", "evict has no effect without cache=cold"},
+        {"rw=write|readahead=1m", "readahead has no effect: nothing is read"},
         {"evict=1g|cache=cold", ""},
         {"time_based=0", "time_based=0 is loops=1: one pass over the working set"},
         {"time_based=0|loops=2", ""},
@@ -527,6 +531,34 @@ static void queries(void **state) {
     pattern_free(&p);
 }
 
+static void cpu_lists(void **state) {
+    char buf[400], list[600] = "0";
+    struct pattern p = with("cpus_allowed=8,0-2,5-6");
+    static const uint16_t cpus[] = {8, 0, 1, 2, 5, 6};
+    static const char *const bad[] = {"", "x", "1-", "-1", "3-1", "1,,2", "1,", "1 2", "0-3,2", "1024", "0-64",
+                                      "99999999999999999999"};
+    char note[400];
+    struct err err;
+    (void)state;
+    finish(&p);
+    assert_int_equal(p.cpus.n, 6);
+    assert_memory_equal(p.cpus.cpu, cpus, sizeof cpus);
+    assert_true(option_show(option_find(pattern_options, "cpus_allowed"), &p, buf, sizeof buf));
+    assert_string_equal(buf, "8,0-2,5-6");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_not_equal(pattern_set(&p, "cpus_allowed", bad[i], note, sizeof note, &err), 0);
+        assert_non_null(strstr(err.msg, "not a list of CPUs"));
+    }
+    assert_int_equal(p.cpus.n, 6); /* as it was */
+    for (int i = 2; i <= 126; i += 2) snprintf(list + strlen(list), sizeof list - strlen(list), ",%d", i);
+    assert_int_equal(pattern_set(&p, "cpus_allowed", list, note, sizeof note, &err), 0);
+    assert_int_equal(p.cpus.n, 64);
+    assert_true(option_show(option_find(pattern_options, "cpus_allowed"), &p, buf, sizeof buf));
+    assert_string_equal(buf, list);
+    assert_false(option_show(option_find(pattern_options, "cpus_allowed"), &p, buf, 20)); /* not a part of it */
+    pattern_free(&p);
+}
+
 /* What the effective plan says must be the same load when it is read again. */
 static void shown_values_parse_back(void **state) {
     static const char *const cases[] = {
@@ -537,7 +569,7 @@ static void shown_values_parse_back(void **state) {
         "cache=cold|server_cache=3g", "thinktime=20|thinktime_blocks=3",
             "rounds=balanced|sync=datastore|size=4096000000",
         "numjobs=4|fsync=3|end_fsync|randseed=9|prepare=none|position=separate|offset=512",
-        "rate_iops=5|stonewall|norandommap"};
+        "rate_iops=5|stonewall|norandommap", "cpus_allowed=3", "cpus_allowed=8,0-3,5,6,63"};
     static char a[PATTERN_SHOWN], b[PATTERN_SHOWN];
     char note[400];
     struct err err;
@@ -643,7 +675,7 @@ int main(void) {
         cmocka_unit_test(ends),
         cmocka_unit_test(remarks),
         cmocka_unit_test(queries),
-        cmocka_unit_test(shown_values_parse_back),
+        cmocka_unit_test(cpu_lists), cmocka_unit_test(shown_values_parse_back),
         cmocka_unit_test(shown_values),
         cmocka_unit_test(copies_are_deep),
         cmocka_unit_test(manual_has_every_key),

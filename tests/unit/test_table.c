@@ -209,6 +209,7 @@ static void test_words_only_where_they_are_due(void **state) {
     r->submit_ns = NS_PER_SEC / 5; /* exactly 20 % */
     r->tail = (struct record_tail){.ios = 64, .longest_ns = 1000000, .drain_ns = 5};
     r->wire_ios_per_io = 1.009;
+    kv_uint(&r->protocol, "command_window_closed_ns", 149 * NS_PER_MS); /* of 3 s */
     r->depth_achieved *= 1.02;
     madeup_add(d, r);
     expect_no_line(d, "\n  nfs:");
@@ -223,10 +224,37 @@ static void test_words_only_where_they_are_due(void **state) {
         expect_line(d, "\n  nfs: " words "\n");                                                                        \
     } while (0)
 
+/* What a readahead tells of the wire: 2000 requests of 4 ms each in a window of 1 s, as deep as `depth`. */
+static void put_wire(struct record *r, double depth) {
+    const struct { const char *name; double value; } tracks[] = {
+        {"wire_ios", 2000}, {"wire_depth_area_ns", depth * (double)r->window_ns}, {"wire_lat_sum_ns", 8e9},
+        {"wire_lat_max_ns", 5e6}, {"readahead_hits", 990}, {"readahead_misses", 10},
+        {"readahead_wasted_bytes", 3 << 20}};
+    r->n_tracks = sizeof tracks / sizeof *tracks;
+    for (unsigned i = 0; i < r->n_tracks; i++) {
+        r->track[i].cumulative = strcmp(tracks[i].name, "wire_lat_max_ns") != 0;
+        snprintf(r->track[i].name, sizeof r->track[i].name, "%s", tracks[i].name);
+        r->track[i].values = calloc(r->n_points ? r->n_points : 1, sizeof(double));
+        r->track[i].total = r->track[i].last = tracks[i].value;
+    }
+    r->wire_ios_per_io = 1;
+}
+
 static void test_words(void **state) {
     (void)state;
     EXPECT_WORDS(r->submit_ns = NS_PER_SEC / 4,
                  "submission blocks for 25.0 % of the window: the depth at the device is lower");
+    EXPECT_WORDS(
+        (kv_uint(&r->protocol, "command_window_closed_ns", 2400 * NS_PER_MS),
+         kv_gauge(&r->protocol, "command_window", 32), kv_gauge(&r->protocol, "outstanding_max", 31)),
+        "iodepth 64 is beyond the target's command window of 32: it was shut for 80.0 % of the time, and 31 commands "
+        "were out at most: the depth at the target is lower");
+    EXPECT_WORDS(
+        (r->workers = 2, kv_uint(&r->protocol, "command_window_closed_ns", 600 * NS_PER_MS),
+         kv_gauge(&r->protocol, "command_window", 16), kv_gauge(&r->protocol, "outstanding_max", 16),
+         kv_gauge(&r->protocol, "sessions", 2)),
+        "iodepth 32 is beyond the target's command window of 16 on each of 2 sessions: it was shut for 10.0 % of the "
+        "time, and 16 commands were out at most: the depth at the target is lower");
     EXPECT_WORDS(r->rate_missed = 12, "rate missed: 12 I/Os dropped from the backlog of those that were due");
     EXPECT_WORDS((r->tail = (struct record_tail){.ios = 1, .longest_ns = 12 * NS_PER_SEC}),
                  "an I/O that was out at the window's end took 12.0 s (inside it 1.00 ms at most): counted in max");
@@ -234,6 +262,15 @@ static void test_words(void **state) {
                  "3 I/Os had not come back 30.0 s after the window's end");
     EXPECT_WORDS(r->wire_ios_per_io = 0.25, "0.250 requests on the wire per I/O: merged on the way");
     EXPECT_WORDS(r->wire_ios_per_io = 4, "4.00 requests on the wire per I/O: split on the way, or others use it too");
+    EXPECT_WORDS(put_wire(r, 8),
+                 "readahead: below it 2000 IOPS (1.00 per I/O), mean 4.00 ms, depth 8.00; 99.0 % of the reads from "
+                 "memory, 3.00 MiB read in vain");
+    EXPECT_WORDS((put_wire(r, 8), r->wire_ios_per_io = 4),
+                 "readahead: below it 2000 IOPS (1.00 per I/O), mean 4.00 ms, depth 8.00; 99.0 % of the reads from "
+                 "memory, 3.00 MiB read in vain; its requests were split on the way, to 4.00 per I/O");
+    EXPECT_WORDS(put_wire(r, 9),
+                 "Little's law: the latencies on the wire make a depth of 8.000, 9.000 was measured (11 % apart): do "
+                 "not trust this row");
     EXPECT_WORDS(
         r->depth_achieved = 4,
         "Little's law: the latencies make a depth of 2.000, 4.000 was measured (50 % apart): do not trust this row");

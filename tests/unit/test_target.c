@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "backends/stripe.h"
+#include "target/filter.h"
 #include "fake_backend.h"
 #include "target/identity.h"
 #include "target/target.h"
@@ -89,6 +90,52 @@ static void a_member_that_fails_closes_the_others(void **state) {
     assert_int_equal(b->fake[0].open_handles, 0);
     b->fake[1].fail_open = false;
     assert_int_equal(target_open_read(&b->target, &b->err), 0);
+}
+
+/* The delay lies over each member that asks for it, for as long as it is open. */
+static void a_delay(void **state) {
+    struct bench *b = *state;
+    struct target *t = &b->target;
+    struct filter filter;
+    struct filter_load load = {.to = MIB, .workers = 1};
+
+    b->fake[0].facts.delay_ns = 5 * NS_PER_MS;
+    strcpy(b->fake[0].facts.engine, "libaio");
+    add_member(b, 0, "/dev/a");
+    assert_int_equal(target_open_read(t, &b->err), 0);
+    assert_string_equal(t->member[0].facts.engine, "libaio + delay 5ms");
+    assert_non_null(kv_find(&t->member[0].facts.warnings, "artificial-delay"));
+    assert_int_equal(target_assemble(t, &b->err), 0);
+    assert_string_equal(t->backend->name, "delay");
+    assert_ptr_not_equal(t->handle, t->member[0].handle);
+    assert_int_equal(filter_open(t, &load, &filter, &b->err), 0); /* no readahead: the target itself */
+    assert_ptr_equal(filter.handle, t->handle);
+    filter_close(&filter);
+    load.readahead = MIB;
+    assert_int_equal(filter_open(t, &load, &filter, &b->err), 0);
+    assert_string_equal(filter.backend->name, "readahead");
+    filter_close(&filter);
+    target_close(t);
+    add_member(b, 1, "/dev/b");
+    assert_int_equal(target_open_read(t, &b->err), 0);
+    assert_int_equal(target_assemble(t, &b->err), 0);
+    assert_ptr_equal(t->backend, &backend_stripe);
+    assert_int_equal(target_member_reopen(t, 0, OPEN_WRITE, 0, &b->err), 0);
+    assert_int_equal(target_assemble(t, &b->err), 0);
+    target_close(t);
+}
+
+static void room_for_readahead(void **state) {
+    struct bench *b = *state;
+    struct facts f = {.max_io = MIB, .max_depth = 32};
+
+    assert_int_equal(filter_check(&f, 0, 32, &b->err), 0);
+    assert_int_equal(filter_check(&f, MIB, 8, &b->err), 0);
+    assert_int_equal(filter_check(&f, MIB, 31, &b->err), -1);
+    assert_int_equal(b->err.status, STATUS_USAGE);
+    assert_non_null(strstr(b->err.msg, "readahead=1m needs requests of its own, and of the 32"));
+    f.max_depth = 0;
+    assert_int_equal(filter_check(&f, MIB, 4096, &b->err), 0);
 }
 
 static void no_members(void **state) {
@@ -288,7 +335,7 @@ int main(void) {
                                        T(several_members_are_striped),
                                        T(ranges_of_members),
                                        T(a_member_size_that_is_just_enough),
-                                       cmocka_unit_test(same_objects),
+                                       T(a_delay), T(room_for_readahead), cmocka_unit_test(same_objects),
                                        cmocka_unit_test(serial_numbers_yield_to_names),
                                        cmocka_unit_test(made_up_names_need_target_and_lun)};
     return cmocka_run_group_tests(tests, NULL, NULL);

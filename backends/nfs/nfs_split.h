@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* I/Os that are larger than rsize or wsize, as several RPCs: over either engine, and only for contexts that may see such
+ * I/Os at all, so that others pay nothing for it. An I/O that is small enough is passed on as it is. A larger one goes as
+ * consecutive pieces, all at once, and completes with the last of them. */
+#ifndef BACKENDS_NFS_NFS_SPLIT_H
+#define BACKENDS_NFS_NFS_SPLIT_H
+
+#include "backends/nfs/nfs.h"
+
+#define NFSBE_PIECES_MAX 64u       /* of one I/O */
+#define NFSBE_IO_MAX (64u << 20)
+
+/* The largest I/O that goes out as one RPC in a context that only reads, or may write too. */
+static inline uint32_t nfsbe_piece(const struct handle *h, bool write) {
+    return write && h->wsize < h->rsize ? h->wsize : h->rsize;
+}
+
+/* As an engine's attach, for how->max_io above nfsbe_piece(). */
+int nfsbe_split_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err);
+
+#endif
