@@ -254,14 +254,30 @@ static unsigned sort(struct context *c, struct completion *out, unsigned n) {
     return got;
 }
 
-static unsigned reap_below(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns) {
+/* *all: the backend below keeps nothing back that it has stamped already. */
+static unsigned reap_below(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns,
+                           bool *all) {
     int n = c->below->reap(c->inner, out, max, min, timeout_ns);
+    *all = n < (int)max;
     if (n < 0) {
         if (!c->lost) c->lost = n;
         lose_queue(c);
         return 0;
     }
     return sort(c, out, (unsigned)n);
+}
+
+/* What came back below, and then what is ready of our own: stamps do not go backwards, so nothing of ours passes what
+ * was stamped before it. */
+static unsigned collect(struct context *c, struct completion *out, unsigned max, bool wait, int64_t timeout_ns) {
+    unsigned got = 0;
+    bool all = false;
+    while (got < max && !all) {
+        got += reap_below(c, out + got, max - got, wait, timeout_ns, &all);
+        wait = false;
+        timeout_ns = 0;
+    }
+    return all ? got + deliver(c, out + got, max - got) : got;
 }
 
 /* Nothing of ours is between the application and the backend below: one call answers for both. */
@@ -271,24 +287,22 @@ static bool idle(const struct context *c) {
 
 int raio_reap(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout_ns) {
     unsigned got = 0;
+    bool all;
     if (idle(c)) {
-        got = reap_below(c, out, max, min, timeout_ns);
+        got = reap_below(c, out, max, min, timeout_ns, &all);
         return !got && c->lost && !c->lent ? c->lost : (int)got;
     }
     int64_t now = clock_now(c->clock), deadline = timeout_ns < INT64_MAX - now ? now + timeout_ns : INT64_MAX;
     for (;;) {
         send_own(c);
-        got += deliver(c, out + got, max - got);
-        bool wait = got < min && now < deadline && !(c->lost && !c->wire.out);
-        int64_t upto = wait ? deadline - now : 0;
+        bool time = now < deadline && !(c->lost && !c->wire.out), wait = time && got < min && !c->ready.n;
+        int64_t from = now, upto = wait ? deadline - now : 0;
         if (wait && (c->streams.queue_n || c->again.n) && upto > OFFER_AGAIN) upto = OFFER_AGAIN;
-        int64_t from = now;
         uint64_t came = c->wire.ios;
-        if (got < max) got += reap_below(c, out + got, max - got, wait ? 1 : 0, upto);
-        got += deliver(c, out + got, max - got);
-        if (got >= min || !wait || (c->lost && !c->lent)) break;
+        got += collect(c, out + got, max - got, wait, upto);
+        if (got >= min || !time || (c->lost && !c->lent)) break;
         now = clock_now(c->clock);
-        if (c->wire.ios == came && now - from < upto) break; /* a signal ended the wait */
+        if (wait && c->wire.ios == came && now - from < upto) break; /* a signal ended the wait */
     }
     if (c->streams.queue_n || c->again.n) send_own(c); /* what came back may have made room */
     return !got && c->lost && !c->lent ? c->lost : (int)got;

@@ -78,8 +78,8 @@ for step in $steps; do
   tsan) check tsan check-light -- --enable-sanitizer=thread CFLAGS='-O1 -g' ;;
   valgrind) check valgrind check-valgrind -- CC=gcc CFLAGS='-O1 -g' ;;
   fuzz)
-    say "fuzz: every target for ${FUZZ_SECONDS:-10} s"
-    sh tests/fuzz/run.sh "$out/fuzz" "${FUZZ_SECONDS:-10}" > "$out/fuzz.log" 2>&1
+    say "fuzz: every target for ${FUZZ_SECONDS:-5} s"
+    sh tests/fuzz/run.sh "$out/fuzz" "${FUZZ_SECONDS:-5}" > "$out/fuzz.log" 2>&1
     one fuzz $? ;;
   style)
     sh tests/style.sh > "$out/style.log" 2>&1

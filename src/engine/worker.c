@@ -54,6 +54,7 @@ int worker_attach(struct worker *w, struct err *err) {
         if (e) return err_set(err, STATUS_TARGET, "cpus_allowed: cannot be pinned to CPU %u: %s", cpu, strerror(-e));
     }
     w->depth_limit = (unsigned)p->iodepth;
+    w->reads_only = !pattern_writes(p);
     for (int op = 0; op < IO_OPS; op++) {
         hist_init(&w->counts.op[op].clat);
         hist_init(&w->counts.op[op].lat);
@@ -123,20 +124,28 @@ struct filling {
     struct request **from, **to; /* the next free one is below `from` */
 };
 
-static inline void put_io(void *arg, const struct stream_io *io) {
-    struct filling *f = arg;
+static inline struct request *put_any(struct filling *f, const struct stream_io *io) {
     struct request *r = *--f->from;
     r->op = (uint8_t)io->op;
     r->len = io->len;
     r->offset = io->offset;
-    if (io->op == IO_WRITE)
-        mark_stamp(r->buf, io->offset, io->len, f->worker->run_tag, &f->worker->mark_counter);
-    *f->to++ = r;
+    return *f->to++ = r;
+}
+
+static inline void put_read(void *arg, const struct stream_io *io) {
+    put_any(arg, io);
+}
+
+static inline void put_io(void *arg, const struct stream_io *io) {
+    struct filling *f = arg;
+    struct request *r = put_any(f, io);
+    if (io->op == IO_WRITE) mark_stamp(r->buf, io->offset, io->len, f->worker->run_tag, &f->worker->mark_counter);
 }
 
 static inline __attribute__((always_inline)) void fill_many(struct worker *w, unsigned n) {
     struct filling f = {w, w->free + w->n_free, w->batch + w->n_batch};
-    stream_each(&w->stream, n, put_io, &f);
+    if (w->reads_only) stream_each(&w->stream, n, put_read, &f);
+    else stream_each(&w->stream, n, put_io, &f);
     w->n_free -= n;
     w->n_batch += n;
 }

@@ -82,7 +82,7 @@ struct worker {
     struct record_point *point;
     struct tracks tracks;
     unsigned failures_in_row;
-    bool flushing_end, no_room;
+    bool flushing_end, no_room, reads_only;
     uint64_t seen_ios, seen_bytes, seen_lat, seen_errors;
 
     char apart[128]; /* workers stand in an array: no cache line of one is another's */

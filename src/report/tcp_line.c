@@ -16,7 +16,7 @@
 
 struct tcp {                    /* NAN: unknown */
     double min_rtt, retransmits, out_of_order, receive_window, server_window;
-    double rwnd_ns, sndbuf_ns;  /* of one connection, over all rounds */
+    double rwnd, sndbuf;        /* percent of the window, of the round with the most */
     double window_ns, read_bytes, written_bytes, connections;
     unsigned rounds;
 };
@@ -58,8 +58,8 @@ static void take(struct tcp *t, const json_t *run) {
     t->min_rtt = fmin(t->min_rtt, protocol(run, "protocol", "tcp_min_rtt_ns"));
     t->retransmits = plus(t->retransmits, protocol(run, "protocol", "tcp_retransmits"));
     t->out_of_order = plus(t->out_of_order, protocol(run, "protocol", "tcp_out_of_order"));
-    t->rwnd_ns = plus(t->rwnd_ns, protocol(run, "protocol", "tcp_rwnd_limited_ns"));
-    t->sndbuf_ns = plus(t->sndbuf_ns, protocol(run, "protocol", "tcp_sndbuf_limited_ns"));
+    t->rwnd = fmax(t->rwnd, protocol(run, "protocol", "tcp_rwnd_limited_percent"));
+    t->sndbuf = fmax(t->sndbuf, protocol(run, "protocol", "tcp_sndbuf_limited_percent"));
     t->receive_window = fmax(t->receive_window, largest(run, "tcp_rcv_wnd_bytes"));
     t->server_window = fmax(t->server_window, largest(run, "tcp_snd_wnd_bytes"));
     t->window_ns += view_number(run, "window_ns");
@@ -105,21 +105,20 @@ static void put_written(const struct tcp *t, char *buf, size_t len) {
         snprintf(window, sizeof window, " (%s)",
                  units_size_human(size, sizeof size, (uint64_t)t->server_window));
     }
-    if (isnan(t->rwnd_ns)) {
+    if (isnan(t->rwnd)) {
         if (window[0]) put(buf, len, ", server's receive window%s", window);
         return;
     }
-    put(buf, len, "; limited by the server's receive window%s for %s %% of the time", window,
-        figure(number, sizeof number, fmin(100 * t->rwnd_ns / t->window_ns, 100), 2));
-    if (!isnan(t->sndbuf_ns))
-        put(buf, len, ", by the send buffer for %s %%",
-            figure(number, sizeof number, fmin(100 * t->sndbuf_ns / t->window_ns, 100), 2));
+    put(buf, len, "; limited by the server's receive window%s for %s%s %% of the time", window,
+        t->rounds > 1 ? "up to " : "", figure(number, sizeof number, t->rwnd, 2));
+    if (!isnan(t->sndbuf))
+        put(buf, len, ", by the send buffer for %s %%", figure(number, sizeof number, t->sndbuf, 2));
 }
 
 bool tcp_line(const json_t *document, const char *pattern, const char *target, char *buf, size_t len) {
     const json_t *runs = view_at(document, "runs");
     struct tcp t = {.min_rtt = NAN, .retransmits = NAN, .out_of_order = NAN, .receive_window = NAN,
-                    .server_window = NAN, .rwnd_ns = NAN, .sndbuf_ns = NAN, .connections = NAN};
+                    .server_window = NAN, .rwnd = NAN, .sndbuf = NAN, .connections = NAN};
     char rtt[40];
 
     for (size_t i = 0; i < json_array_size(runs); i++) {

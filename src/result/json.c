@@ -218,12 +218,24 @@ static json_t *littles_law(const struct record *r) {
 }
 
 /* Counters are of a context's whole life, tracks of the window: where both have a name, it is the window's. */
+/* The share of the window that "x_limited_ns" is, as "x_limited_percent". The kernel counts in ticks of a millisecond:
+ * what is a little over 100 % is all of it. */
+static void put_limited(json_t *j, const struct record_track *t, int64_t window_ns) {
+    static const char end[] = "_limited_ns";
+    char name[sizeof t->name + sizeof "percent"];
+    size_t n = strlen(t->name), tail = sizeof end - 1;
+    if (n <= tail || strcmp(t->name + n - tail, end) != 0 || window_ns <= 0) return;
+    snprintf(name, sizeof name, "%.*spercent", (int)(n - 2), t->name);
+    json_of_put(j, name, json_of_double(fmin(100 * t->total / (double)window_ns, 100)));
+}
+
 static json_t *protocol(const struct record *r) {
     json_t *j = json_of_kv(&r->protocol);
     if (j) json_object_set_new(j, "wire_ios_per_io", json_of_double(r->wire_ios_per_io));
     for (unsigned i = 0; j && i < r->n_tracks; i++) {
         const struct record_track *t = &r->track[i];
         json_of_put(j, t->name, json_of_double(t->cumulative ? t->total : t->last));
+        if (t->cumulative) put_limited(j, t, r->window_ns);
     }
     return j;
 }

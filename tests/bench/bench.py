@@ -38,10 +38,20 @@ def attempt(function, *args):
         return None, str(e)
 
 
-def counted(out, case, label, ours, other, measure, target):
+def once(seen, client, label, measure, case, target):
+    """fio has the same load in several cases; what is counted there is the same, too."""
+    key = (label, client.label, case.place, case.rw, case.bs, case.depth)
+    if not isinstance(client, clients.Fio):
+        return attempt(measure, client, case, target)
+    if key not in seen:
+        seen[key] = attempt(measure, client, case, target)
+    return seen[key]
+
+
+def counted(out, case, label, ours, other, measure, target, seen):
     """A row of what can be counted."""
     mine, why = attempt(measure, ours, case, target)
-    theirs, their_why = attempt(measure, other, case, target) if other else (None, "no fio")
+    theirs, their_why = once(seen, other, label, measure, case, target) if other else (None, "no fio")
     ratio = page.number(mine / theirs) if mine is not None and theirs and theirs > 0.01 else ""
     out.line("TABLE", page.row(label, why or page.exact(mine), their_why or page.exact(theirs), ratio,
                                case.goals[label], mine and float(page.exact(mine))))
@@ -61,7 +71,7 @@ def pairs(case, ours, other, target):
 
 
 def timed_rows(out, case, got, whys):
-    for label, field, digits in (("cpu", "cpu", "CPU us/IO"), ("iops", "iops", "IOPS"), ("mean", "mean", "mean us")):
+    for label, field, digits in (("cpu", "cpu", "CPU ns/IO"), ("iops", "iops", "IOPS"), ("mean", "mean", "mean us")):
         values = [[getattr(f, field) for f in side] for side in got]
         ratios = [a / b for a, b in zip(*values) if b]
         words = [why or page.spread(v, statistics.median(v)) for v, why in zip(values, whys)]
@@ -72,7 +82,7 @@ def timed_rows(out, case, got, whys):
                                    case.goals.get(label), ratio))
 
 
-def run_case(out, case, fios, calls):
+def run_case(out, case, fios, calls, seen):
     out.line("TABLE", "%s: %s" % (case.name, case.title))
     try:
         with clients.place(case.place) as target:
@@ -85,8 +95,8 @@ def run_case(out, case, fios, calls):
                 fio = fios.get(target.fio[0])
                 other = clients.Fio(fio) if fio else None
             if case.counted:
-                counted(out, case, "instr", ours, other, counts.instructions, target)
-                counted(out, case, "calls", ours, other, calls.per_io, target)
+                counted(out, case, "instr", ours, other, counts.instructions, target, seen)
+                counted(out, case, "calls", ours, other, calls.per_io, target, seen)
             timed_rows(out, case, *pairs(case, ours, other, target))
     except Failed as e:
         out.line("TABLE", "  " + str(e))
@@ -123,7 +133,7 @@ def main():
         return
     chosen = choose(sys.argv[1:] or os.environ.get("BENCH_CASES", "").split())
     begun = time.monotonic()
-    out, fios, calls = Output(), clients.find_fio(), counts.Calls()
+    out, fios, calls, seen = Output(), clients.find_fio(), counts.Calls(), {}
     for line in page.machine_lines(page.machine(fios, calls.name, QUICK, PAIRS)):
         out.line("MACHINE", line)
     print()
@@ -131,7 +141,7 @@ def main():
         out.line("TABLE", page.HEAD)
     for case in cases.CASES:
         if case.name in chosen:
-            run_case(out, case, fios, calls)
+            run_case(out, case, fios, calls, seen)
     if cases.LATENCY in chosen:
         print()
         run_latency(out)

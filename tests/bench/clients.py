@@ -12,7 +12,7 @@ CANNED_SIZE = 1 << 30
 LIMIT = 20  # seconds over the expected that a program may take
 IQN = "iqn.2026-01.com.example:canned"
 
-Figures = namedtuple("Figures", "ios iops cpu mean")  # cpu: us per I/O; mean: latency in us
+Figures = namedtuple("Figures", "ios iops cpu mean")  # cpu: ns per I/O; mean: latency in us
 
 
 class Failed(Exception):
@@ -161,7 +161,7 @@ class Samedisk:
         if run["status"] != "ok":
             raise Failed("failed: status " + run["status"])
         total, cpu = run["total"], run["cpu"]
-        return Figures(total["ios"], total["iops"], (cpu["user_ns"] + cpu["system_ns"]) / 1000 / total["ios"],
+        return Figures(total["ios"], total["iops"], (cpu["user_ns"] + cpu["system_ns"]) / total["ios"],
                        total["lat_ns"]["mean"] / 1000)
 
 
@@ -197,8 +197,8 @@ class Fio:
         side = job["write" if case.writes else "read"]
         if not side["total_ios"]:
             raise Failed("failed: no I/Os")
-        cpu_us = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] * 1000
-        return Figures(side["total_ios"], side["iops"], cpu_us / side["total_ios"], side["lat_ns"]["mean"] / 1000)
+        cpu_ns = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] * 1e6
+        return Figures(side["total_ios"], side["iops"], cpu_ns / side["total_ios"], side["lat_ns"]["mean"] / 1000)
 
 
 def find_fio():

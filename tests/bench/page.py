@@ -10,8 +10,9 @@ import textwrap
 
 import latency
 
-# Nothing is wider than 79 columns.
-COLUMNS = " %-9s %-17s %-17s %-17s %-7s %s"
+# Nothing is wider than 75 columns: the manual page indents it by 5.
+WIDTH = 75
+COLUMNS = " %-9s %-15s %-15s %-15s %-7s %s"
 HEAD = (COLUMNS % ("", "samedisk", "fio", "ratio", "target", "")).rstrip()
 
 
@@ -20,14 +21,16 @@ def exact(value):
     return "%.0f" % value if value >= 2000 else "%.1f" % value if value >= 10 else "%.2f" % value
 
 
+def digits_of(value, digits):
+    return "%.0f" % value if value >= 10 ** (digits - 1) else "%.*g" % (digits, value)
+
+
 def number(value, digits=3):
     if value >= 999500:
-        return "%.*gM" % (digits, value / 1e6)
+        return digits_of(value / 1e6, digits) + "M"
     if value >= 9995:
         return "%.0fk" % (value / 1e3)
-    if value >= 100:
-        return "%.0f" % value
-    return "%.*g" % (digits if value >= 0.1 else 2, value)
+    return digits_of(value, digits if value >= 0.1 else 2)
 
 
 def spread(values, median):
@@ -65,20 +68,22 @@ def truth_line(t):
         return " %-18s %-7s %5d  %s" % (latency.engine_name(t[0]), t[1], t[2], t[3]), False
     good = t.least >= 0 and t.median <= t.limit
     pairs = " ".join("%12s" % ("%.0f/%.0f" % p) for p in (t.mean, t.p50, t.p99))
-    return " %-18s %-7s %5d %6.1f %6.1f %s %6d %s" % (latency.engine_name(t.engine), t.delay, t.depth, t.least, t.median,
-                                                      pairs, t.n, "met" if good else "missed"), good
+    name = latency.engine_name(t.engine)
+    return " %-18s %-7s %5d %6.1f %6.1f %s %6d %s" % (name, t.delay, t.depth, t.least, t.median, pairs, t.n,
+                                                      "met" if good else "missed"), good
 
 
 def truth_summary(rows):
     """For each engine and delay the medians at the depths, with a * at what is over the target."""
-    depths = " ".join("%8s" % ("d %d" % d) for d in latency.DEPTHS)
-    out = [" %-18s %-8s %7s %s  %s" % ("engine", "delay", "least", depths, "target")]
+    depths = " ".join("%7s" % ("d %d" % d) for d in latency.DEPTHS)
+    out = [" %-18s %-8s %6s %s  %s" % ("engine", "delay", "least", depths, "target")]
     for (engine, delay), truths in rows.items():
         got = {t.depth: t for t in truths if isinstance(t, latency.Truth)}
-        medians = ["%7.1f%s" % (got[d].median, " " if got[d].median <= engine[3] else "*") if d in got else "%7s " % "-"
+        medians = ["%6.1f%s" % (got[d].median, " " if got[d].median <= engine[3] else "*") if d in got else "%6s " % "-"
                    for d in latency.DEPTHS]
-        least = "%7.1f" % min(t.least for t in got.values()) if got else "%7s" % "-"
-        out.append(" %-18s %-8s %s %s  <= %d" % (latency.engine_name(engine), delay, least, " ".join(medians), engine[3]))
+        least = "%6.1f" % min(t.least for t in got.values()) if got else "%6s" % "-"
+        name = latency.engine_name(engine)
+        out.append(" %-18s %-8s %s %s  <= %d" % (name, delay, least, " ".join(medians), engine[3]))
     return out
 
 
@@ -149,7 +154,7 @@ def machine(fios, calls, quick, pairs):
 def machine_lines(words):
     lines = []
     for word, text in words:
-        lines += textwrap.wrap(text, 76, initial_indent="%-15s" % word, subsequent_indent=" " * 15)
+        lines += textwrap.wrap(text, WIDTH, initial_indent="%-15s" % word, subsequent_indent=" " * 15)
     return lines
 
 

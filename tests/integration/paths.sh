@@ -97,7 +97,7 @@ if reach 'the load' 10 running && reach 'four sessions' 10 has_sessions 1122; th
 		grep -B1 'by 2' | head -n 1)
 	must lab_tgtadm --mode conn --op delete --tid 1 --sid "$sid" --cid 0
 	finish 15
-	ended 'a path is cut off: the run is lost, and the portal named' 3 'portal 10.213.2.2:3260: *closed the connection'
+	ended 'a path is cut off: the run is lost, and the portal named' 3 'portal 10.213.2.2:3260: *onnection'
 	json 'all that was out came back; nothing else was cut off' lost.json 'runs["i"]["status"] == "lost"' \
 		'"portal 10.213.2.2:3260" in runs["i"]["error"]' 'runs["i"]["tail"]["abandoned"] == 0' \
 		'set(runs["i"]["errors"]) <= {"connection lost", "other path lost"}'

@@ -62,8 +62,8 @@ class Counts:
 
 
 def windows(path, by_client=True, seconds=2.0):
-    """By the server's port: the median and the largest of the receive windows, in bytes, that one side has advertised on
-    the last connection by which it got much, in the last `seconds` of that. (Earlier ones tried out buffers.)"""
+    """By the server's port: the median and the largest of the receive windows, in bytes, that one side has advertised
+    on the last connection by which it got much, in the last `seconds` of that. (Earlier ones tried out buffers.)"""
     found, names = {}, ("tcp.stream", "frame.time_relative", "tcp.srcport", "tcp.dstport", "tcp.len", "tcp.window_size")
     for stream, at, source, to, length, window in fields(path, names, "tcp"):
         from_client = to[0] in (NFS_PORT, ISCSI_PORT)

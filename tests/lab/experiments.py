@@ -32,6 +32,8 @@ class Judge:
 
     def __init__(self, letter, folder, part):
         self.letter, self.folder, self.part, self.made = letter, folder, part, []
+        # A test must not fail because the machine was busy for a moment; the page is held to the bounds as they are.
+        self.slack = float(os.environ.get("EXPERIMENT_SLACK", "1"))
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -50,7 +52,8 @@ class Judge:
         runs = {r["target"]: r for r in self.result(name)["runs"]}
         for label, r in runs.items():
             if r["status"] != "ok" or r["errors"]:
-                self.say("%s, %s" % (name, label), "status ok", "%s %s %s" % (r["status"], r["error"] or "", r["errors"]), False)
+                why = "%s %s %s" % (r["status"], r["error"] or "", r["errors"])
+                self.say("%s, %s" % (name, label), "status ok", why, False)
         return runs
 
     def say(self, case, want, got, ok):
@@ -58,10 +61,12 @@ class Judge:
 
     def within(self, case, got, want, tolerance, unit="", scale=1.0):
         """Within `tolerance` (0.15 is 15 %) of `want`."""
+        tolerance *= self.slack
         self.say(case, "%.4g%s +- %.0f %%" % (want * scale, unit, tolerance * 100), "%.4g%s" % (got * scale, unit),
                  want > 0 and abs(got / want - 1) <= tolerance)
 
     def least(self, case, got, want, unit=""):
+        want /= 1 + (self.slack - 1) / 6
         self.say(case, ">= %.4g%s" % (want, unit), "%.4g%s" % (got, unit), got >= want)
 
     def most(self, case, got, want, unit=""):
@@ -98,7 +103,8 @@ def receive_window(j):
         j.within(case + ": rate", rate, usual / rtt, 0.15, " MB/s", 1e-6)
         j.say(case + ": largest window", "<= %d" % limit, str(largest), 0 < largest <= limit)
         # A window is smaller while what has come is not read yet; a sample once a second finds it anywhere.
-        j.say(case + ": samedisk's figure", "%.0f .. %d" % (limit * 0.4, limit), "%.0f" % sample, 0.4 * limit <= sample <= limit)
+        j.say(case + ": samedisk's figure", "%.0f .. %d" % (limit * 0.4, limit), "%.0f" % sample,
+              0.4 * limit <= sample <= limit)
 
 
 # ---- b: writes and the filer's window ----
@@ -251,11 +257,12 @@ def table(made):
 
 
 def words(command):
+    """The first line of what it prints."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except OSError:
         return ""
-    return " ".join(done.stdout.split())
+    return done.stdout.partition("\n")[0]
 
 
 def machine():
@@ -264,9 +271,10 @@ def machine():
     lines = ["date      %s" % time.strftime("%Y-%m-%d"),
              "machine   %d x %s" % (os.cpu_count(), models[0] if models else platform.machine()),
              "kernel    %s" % platform.release(),
-             "samedisk  %s" % words([os.environ["SAMEDISK"], "--version"])]
+             words([os.environ["SAMEDISK"], "--version"]).replace(" ", "  ", 1)]
     for package in ("nfs-ganesha", "tgt", "tshark"):
-        lines.append("%-9s %s" % (package.replace("nfs-", ""), words(["dpkg-query", "-W", "-f", "${Version}", package])))
+        version = words(["dpkg-query", "-W", "-f", "${Version}", package])
+        lines.append("%-9s %s" % (package.replace("nfs-", ""), version))
     return lines
 
 

@@ -151,16 +151,17 @@ experiment_a() {
 
 # windowed LINK WINDOW [alone]
 windowed() {
-	local status
+	local status other
 	at "$1"
 	capturing "$2" "$1" 96 || return 1
 	status=0
 	# Side by side saves time, and neither has more on the way than its window; but where this is much in a short time,
 	# the machine has enough to do with one.
 	measure "$2-nfs" read.ini nfs="$NFS" --set window="$2" &
-	[ $# = 2 ] || wait $! || status=1
+	other=$!
+	[ $# = 2 ] || wait $other || status=1
 	measure "$2-iscsi" read.ini iscsi="$ISCSI" --set window="$2" || status=1
-	[ $# = 3 ] || wait $! || status=1
+	[ $# = 3 ] || wait $other || status=1
 	captured "$1" || status=1
 	return $status
 }

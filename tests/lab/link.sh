@@ -85,7 +85,10 @@ lab_link() {
 			[ ! -e "$v6" ] || echo 1 >"$v6"
 			ip addr add "10.213.$1.$2/24" dev "link$1"
 			ip link set "link$1" up
-			case $3 in *=*) ip link set "link$1" gso_max_size 16384 ;; *) tc qdisc add dev "link$1" root tbf rate "$3" burst 128k latency 20ms ;; esac
+			case $3 in
+			*=*) ip link set "link$1" gso_max_size 16384 ;;
+			*) tc qdisc add dev "link$1" root tbf rate "$3" burst 128k latency 20ms ;;
+			esac
 		' sh "$1" "${side#*:}" "$2" || return 1
 	done
 	lab_link_is_up "$1"

@@ -457,7 +457,8 @@ static void test_errors_of_what_nobody_wants(void **state) {
     x.disk.error_to = 601 * KIB;
     for (uint64_t at = 0; at < 512 * KIB; at += 32 * KIB) read_right(&x, at, 32 * KIB);
     while (backend_readahead.reap(x.context, x.done, 1, 1, 10 * LATENCY) > 0) {}
-    assert_int_equal(counter(&x, "readahead_errors"), 1);
+    /* Each stream that begins again behind the failure may meet it again, until the application is past it. */
+    assert_in_range(counter(&x, "readahead_errors"), 1, 4);
     tear_down(&x);
 }
 
@@ -481,7 +482,7 @@ static void test_errors_of_what_is_wanted(void **state) {
         assert_true(at <= 600 * KIB && at + 32 * KIB > 600 * KIB);
     }
     assert_int_equal(failed, 1);
-    assert_int_equal(counter(&x, "readahead_errors"), 1);
+    assert_in_range(counter(&x, "readahead_errors"), 1, 4);
     assert_true(counter(&x, "readahead_hits") > 100); /* and it reads ahead again */
     tear_down(&x);
 }

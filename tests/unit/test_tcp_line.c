@@ -46,8 +46,8 @@ static void reads(void **state) {
     (void)state;
     assert_true(line_of(run("t", 1000 * MIB, 0,
                             "\"tcp_connections\":1,\"tcp_min_rtt_ns\":5020000,\"tcp_retransmits\":0,"
-                            "\"tcp_rcv_wnd_bytes\":1048576,\"tcp_snd_wnd_bytes\":26624,\"tcp_rwnd_limited_ns\":0,"
-                            "\"tcp_sndbuf_limited_ns\":0,\"tcp_out_of_order\":0",
+                            "\"tcp_rcv_wnd_bytes\":1048576,\"tcp_snd_wnd_bytes\":26624,\"tcp_rwnd_limited_percent\":0,"
+                            "\"tcp_sndbuf_limited_percent\":0,\"tcp_out_of_order\":0",
                             "\"tcp_rcv_wnd_bytes\":[1048576,null,3145728,0]"), NULL));
     says("TCP: min RTT 5.02 ms, no retransmits, receive window 3.00 MiB"); /* 598 MiB/s would fit through it */
 }
@@ -78,7 +78,7 @@ static void writes(void **state) {
     (void)state;
     const char *protocol = "\"tcp_connections\":1,\"tcp_min_rtt_ns\":200000,\"tcp_retransmits\":12,"
                            "\"tcp_rcv_wnd_bytes\":65536,\"tcp_snd_wnd_bytes\":26624,"
-                           "\"tcp_rwnd_limited_ns\":8700000000,\"tcp_sndbuf_limited_ns\":200000000";
+                           "\"tcp_rwnd_limited_percent\":87,\"tcp_sndbuf_limited_percent\":2";
     assert_true(line_of(run("t", 0, 100 * MIB, protocol, ""), NULL));
     says("TCP: min RTT 200 us, 12 retransmits; limited by the server's receive window (26.0 KiB) for 87 % of the time, "
          "by the send buffer for 2.0 %");
@@ -87,7 +87,7 @@ static void writes(void **state) {
 static void both(void **state) {
     (void)state;
     const char *protocol = "\"tcp_connections\":1,\"tcp_min_rtt_ns\":200000,\"tcp_rcv_wnd_bytes\":65536,"
-                           "\"tcp_snd_wnd_bytes\":26624,\"tcp_rwnd_limited_ns\":0,\"tcp_sndbuf_limited_ns\":0";
+                           "\"tcp_snd_wnd_bytes\":26624,\"tcp_rwnd_limited_percent\":0,\"tcp_sndbuf_limited_percent\":0";
     assert_true(line_of(run("t", 100 * MIB, 100 * MIB, protocol, ""), NULL));
     says("TCP: min RTT 200 us, receive window 64.0 KiB; limited by the server's receive window (26.0 KiB) for 0 % of "
          "the time, by the send buffer for 0 %");
@@ -96,10 +96,10 @@ static void both(void **state) {
 static void rounds_together(void **state) {
     (void)state;
     assert_true(line_of(run("t", 0, MIB, "\"tcp_connections\":1,\"tcp_min_rtt_ns\":200000,\"tcp_retransmits\":2,"
-                                         "\"tcp_snd_wnd_bytes\":1024,\"tcp_rwnd_limited_ns\":0", ""),
+                                         "\"tcp_snd_wnd_bytes\":1024,\"tcp_rwnd_limited_percent\":0", ""),
                         run("t", 0, MIB, "\"tcp_connections\":1,\"tcp_min_rtt_ns\":100000,\"tcp_retransmits\":1,"
-                                         "\"tcp_snd_wnd_bytes\":2048,\"tcp_rwnd_limited_ns\":5000000000", "")));
-    says("TCP: min RTT 100 us, 3 retransmits; limited by the server's receive window (2.00 KiB) for 25 % of the time");
+                                         "\"tcp_snd_wnd_bytes\":2048,\"tcp_rwnd_limited_percent\":50", "")));
+    says("TCP: min RTT 100 us, 3 retransmits; limited by the server's receive window (2.00 KiB) for up to 50 % of the time");
 }
 
 static void what_is_unknown_is_left_out(void **state) {
