@@ -196,14 +196,14 @@ watched() {
 	json "$1, $3: TCP_INFO at start, end, every second" tracks.json \
 		"all(len(v) == 2 for v in $s.values())" \
 		"len($s) >= 14 and set($s) == set(runs['t']['protocol_at_start'])" \
-		"$p['tcp_connections'] == 1 and $s['tcp_connections'] == [1, 1]" \
-		"0 < $p['tcp_min_rtt_ns'] <= $p['tcp_rtt_ns']" \
-		"sum($s['tcp_busy_ns']) == $p['tcp_busy_ns'] > 0" \
-		"$p['tcp_busy_ns'] <= 1.1 * runs['t']['window_ns']" \
+		"${p}['tcp_connections'] == 1 and ${s}['tcp_connections'] == [1, 1]" \
+		"0 < ${p}['tcp_min_rtt_ns'] <= ${p}['tcp_rtt_ns']" \
+		"sum(${s}['tcp_busy_ns']) == ${p}['tcp_busy_ns'] > 0" \
+		"${p}['tcp_busy_ns'] <= 1.1 * runs['t']['window_ns']" \
 		"runs['t']['protocol_at_start']['tcp_busy_ns'] > 0" \
-		"min($s['tcp_rcv_wnd_bytes']) > 0 and min($s['tcp_snd_wnd_bytes']) > 0" \
-		"$p['tcp_rwnd_limited_ns'] < 0.1 * runs['t']['window_ns']" \
-		"all(o <= 4 for o in $s['outstanding'])"
+		"min(${s}['tcp_rcv_wnd_bytes']) > 0 and min(${s}['tcp_snd_wnd_bytes']) > 0" \
+		"${p}['tcp_rwnd_limited_ns'] < 0.1 * runs['t']['window_ns']" \
+		"all(o <= 4 for o in ${s}['outstanding'])"
 }
 
 # writes KIND PORT: to a server with a small receive buffer.
@@ -212,8 +212,8 @@ writes() {
 		"TCP: min RTT *limited by the server's receive window (* for * % of the time" \
 		$it_prefix "$SAMEDISK" run writes.ini -q --rounds 1 --destroy t=unknown-data --json writes.json \
 		"$(over "$2" 'engine=native')"
-	json "$1: how long" writes.json "$p['tcp_rwnd_limited_ns'] > 0.2 * runs['t']['window_ns']" \
-		"max($s['tcp_snd_wnd_bytes']) < 70000"
+	json "$1: how long" writes.json "${p}['tcp_rwnd_limited_ns'] > 0.2 * runs['t']['window_ns']" \
+		"max(${s}['tcp_snd_wnd_bytes']) < 70000"
 }
 
 server nfsd 2049
