@@ -73,7 +73,7 @@ for step in $steps; do
   case $step in
   gcc) check gcc check -- CC=gcc ;;
   clang) check clang check-unit -- CC=clang ;;
-  minimal) check minimal check-unit -- --without-libnfs --without-libiscsi --without-libaio --without-liburing ;;
+  minimal) check minimal check-unit -- --without-libnfs --without-libiscsi --without-libaio --without-liburing --without-liburing ;;
   asan) check asan check-light -- --enable-sanitizer=address,undefined CFLAGS='-O1 -g' ;;
   tsan) check tsan check-light -- --enable-sanitizer=thread CFLAGS='-O1 -g' ;;
   valgrind) check valgrind check-valgrind -- CC=gcc CFLAGS='-O1 -g' ;;

@@ -68,8 +68,9 @@ static bool put_words(const json_t *run, const char *name, char *buf, size_t len
                  n, name, n == 1 ? "" : "s", figure_time(a, sizeof a, view_number(kind, "median_ns")),
                  figure_time(b, sizeof b, mean));
     else
-        snprintf(buf, len, "estimate from %" PRIu64 " %s ping%s: network %s, queues %s, server %s of a mean of %s", n,
-                 name, n == 1 ? "" : "s", figure_time(a, sizeof a, view_number(run, "ping/network_ns")),
+        snprintf(buf, len,
+                 "estimate from %" PRIu64 " %s ping%s: network %s, queues %s, server and transfer %s of a mean of %s", n, name,
+                 n == 1 ? "" : "s", figure_time(a, sizeof a, view_number(run, "ping/network_ns")),
                  figure_time(b, sizeof b, front), figure_time(c, sizeof c, server), figure_time(d, sizeof d, mean));
     if (lost && !isnan(front)) {
         size_t at = strlen(buf);
