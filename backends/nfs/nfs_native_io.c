@@ -126,11 +126,12 @@ static inline unsigned char *build(struct context *c, const struct nfsnative_con
     call->len = r->len;
     call->request = r;
     call->sent = c->age;
-    call->buf = c->deliver ? r->buf : NULL;
-    if (r->op == IO_WRITE) {
+    if (r->op == IO_READ) {
+        call->buf = c->deliver ? r->buf : NULL;
+    } else if (r->op == IO_WRITE) {
         call->stable = stable_of[r->sync];
         c->asked[call->stable]++;
-    } else if (r->op == IO_FLUSH) {
+    } else {
         call->written = c->verf.written;
         c->commits++;
     }

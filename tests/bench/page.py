@@ -89,11 +89,11 @@ def truth_summary(rows):
 
 def truth_follows(rows):
     """What the server recorded and what the client measured, at the least and the greatest depth."""
-    out = [" %-18s %-8s %3s %15s %15s %15s" % ("engine", "delay", "d", "mean", "p50", "p99")]
+    out = [" %-18s %-8s %3s %13s %13s %13s" % ("engine", "delay", "d", "mean", "p50", "p99")]
     for (engine, delay), truths in rows.items():
         for t in truths:
             if isinstance(t, latency.Truth) and t.depth in (latency.DEPTHS[0], latency.DEPTHS[-1]):
-                pairs = " ".join("%15s" % ("%.0f/%.0f" % p) for p in (t.mean, t.p50, t.p99))
+                pairs = " ".join("%13s" % ("%.0f/%.0f" % p) for p in (t.mean, t.p50, t.p99))
                 out.append(" %-18s %-8s %3d %s" % (latency.engine_name(engine), delay, t.depth, pairs))
     return out
 
