@@ -63,7 +63,7 @@ struct facts {
     dev_t rdev;                 /* OBJECT_DEVICE: the device; else 0 */
     char root_fs;               /* OBJECT_FILE: 1 if it lies on the machine's root file system */
     char in_use[256];           /* not "": words why this is never to be written (reservation, .lck- beside it, O_EXCL refused) */
-    char summary[200];          /* one line for people: "NFSv3 TCP 10.0.0.1:/vol1 vm.dat, 4 GiB" */
+    char summary[280];          /* one line for people: "NFSv3 TCP 10.0.0.1:/vol1 vm.dat, 4 GiB" */
     uint64_t delay_ns;          /* delay=: latency that is to be added by a filter above; 0: none */
     char engine[64];            /* what drives it: "libnfs", "libiscsi", "libaio O_DIRECT", "helper threads" */
     struct kv negotiated;       /* all that was asked and answered: rtmax, block limits, mount options, ... */

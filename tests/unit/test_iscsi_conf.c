@@ -98,7 +98,7 @@ static void refusals(void **state) {
 static struct iscsibe_roads roads_of(const char *keys) {
     struct iscsibe_roads r = { 0 };
     struct iscsibe_login l;
-    char url[300];
+    char url[500];
 
     snprintf(url, sizeof url, "iscsi://[fe80::1]:3261/iqn.a/0%s", keys);
     struct iscsibe_conf *c = conf_from(&backend_iscsi, url, &err);
@@ -136,7 +136,7 @@ static void roads_refused(void **state) {
     static const char *const bad[] = { "", "10.0.0.1,", ",10.0.0.1", "10.0.0.1:", "10.0.0.1:0", "10.0.0.1:65536",
                                        "10.0.0.1:33x", ":3260", "fd00::2", "[fd00::2", "[fd00::2]x", "[]:3260", "a]b",
                                        "a b", "10.0.0.1:3260:1", "a%0ab", "iqn.a/0" };
-    char url[300], many[400] = "";
+    char url[500], many[400] = "";
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(url, sizeof url, "iscsi://h/iqn.a/0?portals=%s", bad[i]);

@@ -164,7 +164,7 @@ static void a_backend_that_has_none(void **state) {
 
 static void sample_at(struct tracks *t, double count, double level, int64_t seconds) {
     static struct clock_virtual clock;
-    clock_virtual_init(&clock, (int64_t)count * NS_PER_MS);
+    clock_virtual_init(&clock, isnan(count) ? 0 : (int64_t)count * NS_PER_MS);
     fake.clock = isnan(count) ? NULL : &clock.clock;
     fake.since = 0;
     fake.level = level;
