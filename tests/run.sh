@@ -78,15 +78,15 @@ for step in $steps; do
   tsan) check tsan check-light -- --enable-sanitizer=thread CFLAGS='-O1 -g' ;;
   valgrind) check valgrind check-valgrind -- CC=gcc CFLAGS='-O1 -g' ;;
   fuzz)
-    say "fuzz: every target for ${FUZZ_SECONDS:-5} s"
-    sh tests/fuzz/run.sh "$out/fuzz" "${FUZZ_SECONDS:-5}" > "$out/fuzz.log" 2>&1
+    say "fuzz: every target for ${FUZZ_SECONDS:-4} s"
+    sh tests/fuzz/run.sh "$out/fuzz" "${FUZZ_SECONDS:-4}" > "$out/fuzz.log" 2>&1
     one fuzz $? ;;
   style)
     sh tests/style.sh > "$out/style.log" 2>&1
     one style $? ;;
   dist)
     say "dist: make distcheck"
-    { (configure dist) && make -C "$out/dist" -s distcheck server_tests= device_tests= contract_tests=; } > "$out/dist.log" 2>&1
+    { (configure dist) && make -C "$out/dist" -s -j"$jobs" distcheck server_tests= device_tests= contract_tests=; } > "$out/dist.log" 2>&1
     one dist $? ;;
   *) say "no step '$step'"; exit 1 ;;
   esac
