@@ -27,6 +27,12 @@
 
 #define MIB (1u << 20)
 
+/* liburing maps its rings by system calls of its own, which ThreadSanitizer does not see: where a thread's ring lies in
+ * memory that another thread's had, it would report a race that is none. */
+#if defined(HAVE_LIBURING) && !defined(__SANITIZE_THREAD__)
+#define WITH_IO_URING 1
+#endif
+
 extern const struct backend backend_skeleton;
 
 static char folder[400];
@@ -183,7 +189,7 @@ static void on_tmpfs(void) {
     } else {
         run_file("file on tmpfs", dir, "");
         run_file("file on tmpfs by threads", dir, "?engine=threads");
-#ifdef HAVE_LIBURING
+#ifdef WITH_IO_URING
         run_file("file on tmpfs by io_uring", dir, "?engine=io_uring");
 #endif
         umount2(dir, MNT_DETACH);
@@ -261,7 +267,7 @@ static void on_loop(void) {
         skip_line("loop device", strerror(errno));
     } else {
         run("loop device", path, (struct contract_subject){0});
-#ifdef HAVE_LIBURING
+#ifdef WITH_IO_URING
         char url[100];
         snprintf(url, sizeof url, "file:%s?engine=io_uring", path);
         run("loop device by io_uring", url, (struct contract_subject){0});
@@ -289,7 +295,7 @@ int main(void) {
     run("skeleton", "null:", (struct contract_subject){.backend = &backend_skeleton, .loses_data = true});
     run_file("file", folder, "");
     run_file("file by threads", folder, "?engine=threads");
-#ifdef HAVE_LIBURING
+#ifdef WITH_IO_URING
     run_file("file by io_uring", folder, "?engine=io_uring");
 #endif
     run_file("file by threads, page cache", folder, "?engine=threads&direct=no");
