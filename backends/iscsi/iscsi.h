@@ -114,6 +114,9 @@ extern const struct iscsibe_engine iscsibe_engine_libiscsi, iscsibe_engine_nativ
 /* Into h->engine and facts: the native one if it can log in, else libiscsi, as far as the keys leave a choice. */
 int iscsibe_choose_engine(struct handle *h, const struct iscsibe_conf *conf, struct facts *f, struct err *err);
 const char *iscsibe_needs_native(const struct iscsibe_conf *conf); /* the key that libiscsi has nothing for, or NULL */
+/* iscsi_attach.c: the next session's ISID, of the random type, so that it is never that of another session to the same
+ * target. Any thread. */
+void iscsibe_next_isid(struct handle *h, uint8_t isid[6]);
 const char *iscsibe_library(void);
 
 int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err);

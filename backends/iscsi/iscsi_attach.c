@@ -16,8 +16,7 @@
 #include "backends/net/sock.h"
 #include "base/text.h"
 
-/* The next session's: of the random type, so that it is never that of another session to the same target. */
-static void next_isid(struct handle *h, uint8_t isid[6]) {
+void iscsibe_next_isid(struct handle *h, uint8_t isid[6]) {
     unsigned qualifier = atomic_fetch_add(&h->isid_next, 1);
     isid[0] = 0x80;
     isid[1] = (uint8_t)(h->isid_base >> 16);
@@ -52,7 +51,7 @@ static int enter(struct handle *h, const char *portal, struct iscsibe_link **out
     unsigned status;
 
     snprintf(login.portal, sizeof login.portal, "%s", portal);
-    next_isid(h, isid);
+    iscsibe_next_isid(h, isid);
     int rc = iscsibe_link_open(&login, isid, out, &status, err);
     if (rc == 0 && (rc = same_lun(h, &login, *out, said, err)) != 0) {
         iscsibe_link_close(*out, false);

@@ -44,13 +44,6 @@ struct pinger *iscsibe_ping_over(struct iscsibe_link *link, unsigned lun) {
     return p;
 }
 
-/* As the sessions of the load: of the random type, and never the same twice. */
-static void next_isid(struct handle *h, uint8_t isid[6]) {
-    unsigned qualifier = atomic_fetch_add(&h->isid_next, 1);
-    iscsiw_put32(isid, 0x80u << 24 | (h->isid_base & 0xffffff));
-    iscsiw_put16(isid + 4, qualifier & 0xffff);
-}
-
 int iscsibe_ping_open(struct handle *h, struct pinger **out, struct err *err) {
     struct iscsibe_login login;
     struct iscsibe_link *link;
@@ -62,7 +55,7 @@ int iscsibe_ping_open(struct handle *h, struct pinger **out, struct err *err) {
     login = h->login;
     if (login.timeout > LOGIN_NS) login.timeout = LOGIN_NS;
     snprintf(login.portal, sizeof login.portal, "%s", h->roads.portal[0]); /* where the data goes first */
-    next_isid(h, isid);
+    iscsibe_next_isid(h, isid);
     int rc = iscsibe_link_open(&login, isid, &link, &status, err);
     iscsibe_login_wipe(&login);
     if (rc != 0) return -1;

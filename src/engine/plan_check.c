@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "target/filter.h"
 #include "engine/cpu.h"
+#include "target/filter.h"
 
 /* "4g"; "6 bytes" where no unit fits. */
 static const char *amount(char *buf, size_t len, uint64_t bytes) {

@@ -76,7 +76,6 @@ struct worker {
     uint64_t mark_counter;
     uint64_t budget; /* bytes still to issue in the window; UINT64_MAX: no limit */
     uint64_t writes_since_flush, since_pause;
-    unsigned flushes_due;
     int64_t pause_until;
     int64_t point_from, point_to; /* the current interval of the series */
     struct record_point *point;
