@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -62,15 +63,50 @@ static bool is_open_file(const char *path) {
     return false;
 }
 
-static int place_find(const char *path, struct place *place, struct err *err) {
+/* ---- what may be written ---- */
+
+static bool may_be_written(const struct stat *st, const char *path) {
+    if (S_ISFIFO(st->st_mode)) return true;
+    if (!S_ISCHR(st->st_mode)) return false;
+    return st->st_rdev == makedev(1, 3) /* null */ || st->st_rdev == makedev(1, 7) /* full */ ||
+           st->st_rdev == makedev(5, 0) /* tty */ || is_open_file(path);
+}
+
+/* `st` is of what would be written. */
+static int refuse_special(const char *path, const struct stat *st, struct err *err) {
+    char safe[400];
+
+    text_safe(safe, sizeof(safe), path, strlen(path));
+    if (S_ISBLK(st->st_mode))
+        return err_set(err, STATUS_USAGE, "%s: this is a block device, and no output is ever written to one", safe);
+    if (!S_ISREG(st->st_mode) && !may_be_written(st, path))
+        return err_set(err, STATUS_USAGE, "%s: this is no file: outputs go to files, pipes, /dev/stdout and /dev/null",
+                       safe);
+    return 0;
+}
+
+static int refuse_foreign(const char *path, const struct savefile_rules *rules, struct err *err) {
+    char head[SAVEFILE_HEAD], safe[400];
+    int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : pread(fd, head, sizeof(head), 0);
+
+    if (fd >= 0) close(fd);
+    if (n == 0 || (n > 0 && rules->ours && rules->ours(head, (size_t)n))) return 0;
+    return err_set(err, STATUS_USAGE, "%s: a file that is no %s is there, and would be replaced; another name, or --force-output",
+                   text_safe(safe, sizeof(safe), path, strlen(path)), rules->kind);
+}
+
+static int place_find(const char *path, const struct savefile_rules *rules, struct place *place, struct err *err) {
     struct stat st;
 
     memset(place, 0, sizeof(*place));
     if (*path == '\0') return err_set(err, STATUS_USAGE, "the name of the file to write is empty");
     if (stat(path, &st) == 0) {
         if (S_ISDIR(st.st_mode)) return savefile_fail(path, "cannot write", EISDIR, err);
+        if (refuse_special(path, &st, err) != 0) return -1;
         if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) return savefile_fail(path, "cannot write", errno, err);
         place->direct = !S_ISREG(st.st_mode) || is_open_file(path);
+        if (!place->direct && !rules->force && refuse_foreign(path, rules, err) != 0) return -1;
         place->mode = st.st_mode & 07777;
         place->goal = place->direct ? strdup(path) : realpath(path, NULL);
     } else if (errno == ENOENT) {
@@ -109,8 +145,13 @@ static int write_all(int fd, const void *data, size_t len) {
 /* O_APPEND for a regular file behind /dev/stdout: what was printed to it before must stay. */
 static int write_direct(const char *path, const void *data, size_t len, struct err *err) {
     int fd = open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+    struct stat st;
 
     if (fd < 0) return savefile_fail(path, "cannot open for writing", errno, err);
+    if (fstat(fd, &st) != 0 || refuse_special(path, &st, err) != 0) { /* the name may have come to mean something else */
+        close(fd);
+        return -1;
+    }
     int failed = write_all(fd, data, len) != 0 ? errno : 0;
     if (close(fd) != 0 && !failed) failed = errno;
     return failed ? savefile_fail(path, "cannot write", failed, err) : 0;
@@ -154,22 +195,23 @@ fail:
     return savefile_fail(path, what, failed, err);
 }
 
-int savefile_write(const char *path, const void *data, size_t len, struct err *err) {
+int savefile_write(const char *path, const struct savefile_rules *rules, const void *data, size_t len,
+                   struct err *err) {
     struct place place;
 
-    if (place_find(path, &place, err) != 0) return -1;
+    if (place_find(path, rules, &place, err) != 0) return -1;
     int rc = place.direct ? write_direct(path, data, len, err) : write_replace(&place, path, data, len, err);
     place_free(&place);
     return rc;
 }
 
 /* The trial is a real file: access(2) knows nothing of full quotas, and says yes to root. */
-int savefile_check(const char *path, struct err *err) {
+int savefile_check(const char *path, const struct savefile_rules *rules, struct err *err) {
     struct place place;
     char *temp = NULL;
     int rc = 0;
 
-    if (place_find(path, &place, err) != 0) return -1;
+    if (place_find(path, rules, &place, err) != 0) return -1;
     if (!place.direct) {
         int fd = place_temp(&place, &temp);
         if (fd < 0) {

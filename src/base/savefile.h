@@ -3,15 +3,28 @@
 #ifndef BASE_SAVEFILE_H
 #define BASE_SAVEFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
 
-/* Replaces `path` by `data` as a whole. Errors name the path and the system's words (status USAGE). If `path` exists
- * and is not a regular file (/dev/stdout, a pipe) the data is written to it directly. */
-int savefile_write(const char *path, const void *data, size_t len, struct err *err);
-/* Can `path` be written? Called before a long run: the folder must be writable. Creates nothing that stays. */
-int savefile_check(const char *path, struct err *err);
+#define SAVEFILE_HEAD 4096 /* bytes of an existing file that `ours` may look at */
+
+/* What a name given for an output may stand for. It is created, or replaces an earlier output of the same kind: a
+ * mistyped name must not cost anybody a file. An empty file may be replaced too. Block devices, and character devices
+ * that keep what is written (tapes), are never written, with force or without. */
+struct savefile_rules {
+    bool (*ours)(const char *head, size_t n); /* does a file that begins like this hold an earlier output? NULL: none does */
+    const char *kind;                         /* "samedisk result" */
+    bool force;                               /* replaces any regular file (--force-output) */
+};
+
+/* Replaces `path` by `data` as a whole. Errors name the path and the system's words, or what stands in the way by
+ * `rules` (status USAGE). If `path` is no regular file (/dev/stdout, a pipe) the data is written to it directly. */
+int savefile_write(const char *path, const struct savefile_rules *rules, const void *data, size_t len,
+                   struct err *err);
+/* Can and may `path` be written? Called before a long run: the folder must be writable. Creates nothing that stays. */
+int savefile_check(const char *path, const struct savefile_rules *rules, struct err *err);
 /* Whole file into a malloc'd, NUL-terminated buffer. `max` bytes at most. A folder, a device is refused. */
 int savefile_read(const char *path, size_t max, char **data, size_t *len, struct err *err);
 

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/savefile.h"
 #include "cli/command.h"
 #include "cli/describe.h"
 #include "cli/interrupt.h"
+#include "cli/output.h"
 #include "cli/own_cost.h"
 #include "cli/plan_text.h"
 #include "cli/progress.h"
@@ -35,7 +35,7 @@ static int save(struct run *run, struct err *err) {
     size_t len;
     char *text = document_text(run->document, &len);
     if (!text) return err_set(err, STATUS_USAGE, "no memory for the result");
-    int rc = run->json ? savefile_write(run->json, text, len, err) : 0;
+    int rc = run->json ? output_result(run->json, run->plan->args->options.force_output, text, len, err) : 0;
     free(text);
     return rc;
 }

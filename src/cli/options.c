@@ -40,6 +40,8 @@ const struct option_entry options_table[] = {
      .help = "the target that the others are set against (default the first)"},
     {.name = "json", .type = OPTION_TEXT, .offset = FIELD(json), .value = "FILE",
      .help = "write the whole result there, after every run anew"},
+    {.name = "force_output", .type = OPTION_BOOL, .offset = FIELD(force_output),
+     .help = "let --json replace a file that is no samedisk result"},
     {.name = "format", .type = OPTION_ENUM, .offset = FIELD(format), .def = "table", .names = format_names,
      .value = "table|json", .help = "of what is printed"},
     {.name = "destroy", .type = OPTION_CUSTOM, .offset = FIELD(destroy), .value = "LABEL[=WHAT]",

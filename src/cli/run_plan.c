@@ -8,10 +8,10 @@
 #include <sys/random.h>
 
 #include "backends/stripe.h"
-#include "base/savefile.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/dirs.h"
+#include "cli/output.h"
 #include "cli/plan_text.h"
 #include "cli/show.h"
 
@@ -220,12 +220,12 @@ static int read_line(struct run_plan *r, struct err *err) {
                        "(samedisk --help)");
     if (o->json && !strcmp(o->json, "-"))
         return err_set(err, STATUS_USAGE, "--json -: use --format json for the result on standard output");
-    if (o->json && savefile_check(o->json, err)) return -1;
     for (size_t i = 0; i < o->note.n; i++)
         if (strcspn(o->note.item[i], "=") == 0 || !strchr(o->note.item[i], '='))
             return err_set(err, STATUS_USAGE, "--note %s: write --note KEY=VALUE",
                            text_safe((char[100]){0}, 100, o->note.item[i], SIZE_MAX));
     if (load_patterns(r, err) || targets_make(&r->words, &o->set, &r->clock, &r->targets, err)) return -1;
+    if (o->json && output_check("--json", o->json, o->force_output, &r->targets, err)) return -1;
     return check_labels(r, err) || read_destroy(r, err) ? -1 : 0;
 }
 

@@ -226,3 +226,11 @@ char *document_text(struct document *d, size_t *len) {
     }
     return text;
 }
+
+/* However it is spaced: a result that went through a formatter is still one. */
+bool document_begins(const char *head, size_t n) {
+    static const char kind[] = "\"samedisk-result/";
+    size_t i = 0;
+    while (i < n && strchr(" \t\r\n", head[i])) i++;
+    return i < n && head[i] == '{' && memmem(head, n, kind, sizeof kind - 1) != NULL;
+}

@@ -34,5 +34,7 @@ enum status document_status(const struct document *d);
 const json_t *document_json(const struct document *d); /* borrowed */
 /* The document as text, one run, target or row per line, with a newline at the end. malloc'd; NULL: no memory. */
 char *document_text(struct document *d, size_t *len);
+/* Does a file that begins with these bytes hold a result? */
+bool document_begins(const char *head, size_t n);
 
 #endif

@@ -98,6 +98,28 @@ run run "$tmp/p.ini" a=null: --json "$tmp/s.json" -q &&
   [ "$hash" = "$(grep -o '"hash":"[0-9a-f]*"' "$tmp/s.json")" ] && [ ! -s "$tmp/err" ]
 report "the same load has the same hash; --quiet says nothing" $?
 
+# An output costs nobody a file: it is created, or replaces a result.
+untouched() { # FILE WORDS ARGUMENTS: refused with these words, the file as before, no I/O
+  file=$1 words=$2
+  shift 2
+  before=$(cksum < "$file")
+  wrong 1 "$words" "$@"
+  [ "$before" = "$(cksum < "$file")" ]
+  report "... and $(basename "$file") is as before" $?
+}
+head -c 65536 /dev/urandom > "$tmp/data/t"
+untouched "$tmp/data/t" "this is the target 'file'" run "$tmp/p.ini" "$tmp/data/t" --only reads --size 64k --json "$tmp/data/t"
+untouched "$tmp/data/t" "this is the target 'file'" run "$tmp/p.ini" "$tmp/data/t" --only reads --size 64k --json "$tmp/data/../data/t" \
+  --force-output
+untouched "$tmp/p.ini" "no samedisk result" run "$tmp/p.ini" null: --json "$tmp/p.ini"
+wrong 1 "this is the target 'f'" run "$tmp/p.ini" f=file:"$tmp/data/new" --allow-full --json "$tmp/data/new"
+wrong 1 "the name of a file is missing before it" run null: --json nfs://filer/vol1/vm.dat
+wrong 1 "the name of a file is missing before it" run null: --json fc=/dev/sdc
+run run "$tmp/p.ini" null: --json "$tmp/r.json" -q && grep -q '"finished"' "$tmp/r.json"
+report "an earlier result is replaced" $?
+echo hello > "$tmp/hello" && run run "$tmp/p.ini" null: --json "$tmp/hello" --force-output -q && grep -q '"finished"' "$tmp/hello"
+report "--force-output replaces another file" $?
+
 # A password is nowhere.
 run run "$tmp/p.ini" null: 'i=iscsi://user%sesame@127.0.0.1:1/iqn.2001-04.com.example:d/0' --keep-going \
   --json "$tmp/p.json"

@@ -15,9 +15,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/savefile.h"
+
+static const struct savefile_rules any = {.kind = "result", .force = true};
 
 struct place {
     char dir[64], file[128], other[128];
@@ -83,12 +86,12 @@ static void writes_and_replaces(void **state) {
     struct stat st;
 
     mode_t old = umask(027);
-    assert_int_equal(savefile_write(p->file, "one", 3, &err), 0);
+    assert_int_equal(savefile_write(p->file, &any, "one", 3, &err), 0);
     umask(old);
     holds(p->file, "one");
     assert_int_equal(stat(p->file, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0640);
-    assert_int_equal(savefile_write(p->file, "", 0, &err), 0);
+    assert_int_equal(savefile_write(p->file, &any, "", 0, &err), 0);
     holds(p->file, "");
     assert_int_equal(entries(p->dir), 1);
 }
@@ -101,7 +104,7 @@ static void a_file_that_is_replaced_keeps_its_mode(void **state) {
     put(p->file, "old", 0604);
     assert_int_equal(stat(p->file, &before), 0);
     int fd = open(p->file, O_RDONLY);
-    assert_int_equal(savefile_write(p->file, "newer", 5, &err), 0);
+    assert_int_equal(savefile_write(p->file, &any, "newer", 5, &err), 0);
     assert_int_equal(stat(p->file, &after), 0);
     assert_int_equal(after.st_mode & 07777, 0604);
     assert_int_not_equal(before.st_ino, after.st_ino); /* who has the old one open still reads it whole */
@@ -118,7 +121,7 @@ static void a_link_stays_a_link(void **state) {
 
     put(p->other, "old", 0600);
     assert_int_equal(symlink("other", p->file), 0);
-    assert_int_equal(savefile_write(p->file, "new", 3, &err), 0);
+    assert_int_equal(savefile_write(p->file, &any, "new", 3, &err), 0);
     assert_int_equal(lstat(p->file, &st), 0);
     assert_true(S_ISLNK(st.st_mode));
     holds(p->other, "new");
@@ -130,7 +133,7 @@ static void a_name_without_a_folder(void **state) {
     int here = open(".", O_RDONLY | O_DIRECTORY);
 
     assert_int_equal(chdir(p->dir), 0);
-    int checked = savefile_check("result.json", &err), wrote = savefile_write("result.json", "x", 1, &err);
+    int checked = savefile_check("result.json", &any, &err), wrote = savefile_write("result.json", &any, "x", 1, &err);
     assert_int_equal(fchdir(here), 0);
     close(here);
     assert_int_equal(checked, 0);
@@ -146,8 +149,8 @@ static void a_pipe_is_written_directly(void **state) {
     (void)state;
     assert_int_equal(pipe(fds), 0);
     snprintf(path, sizeof(path), "/dev/fd/%d", fds[1]);
-    assert_int_equal(savefile_check(path, &err), 0);
-    assert_int_equal(savefile_write(path, "data", 4, &err), 0);
+    assert_int_equal(savefile_check(path, &any, &err), 0);
+    assert_int_equal(savefile_write(path, &any, "data", 4, &err), 0);
     assert_int_equal(read(fds[0], buf, sizeof(buf)), 4);
     assert_string_equal(buf, "data");
     close(fds[0]);
@@ -163,7 +166,7 @@ static void an_open_file_is_appended_to(void **state) {
 
     assert_int_equal(write(fd, "head ", 5), 5);
     snprintf(path, sizeof(path), "/dev/fd/%d", fd);
-    assert_int_equal(savefile_write(path, "data", 4, &err), 0);
+    assert_int_equal(savefile_write(path, &any, "data", 4, &err), 0);
     close(fd);
     holds(p->file, "head data");
 }
@@ -180,18 +183,18 @@ static void what_cannot_be_written(void **state) {
     struct err err;
     char path[200];
 
-    fails(savefile_write(p->dir, "x", 1, &err), &err, p->dir, "Is a directory");
-    fails(savefile_check(p->dir, &err), &err, p->dir, "Is a directory");
-    fails(savefile_write("", "x", 1, &err), &err, "", "empty");
+    fails(savefile_write(p->dir, &any, "x", 1, &err), &err, p->dir, "Is a directory");
+    fails(savefile_check(p->dir, &any, &err), &err, p->dir, "Is a directory");
+    fails(savefile_write("", &any, "x", 1, &err), &err, "", "empty");
     snprintf(path, sizeof(path), "%s/none/file", p->dir);
-    fails(savefile_write(path, "x", 1, &err), &err, path, "No such file or directory");
-    fails(savefile_check(path, &err), &err, path, "No such file or directory");
+    fails(savefile_write(path, &any, "x", 1, &err), &err, path, "No such file or directory");
+    fails(savefile_check(path, &any, &err), &err, path, "No such file or directory");
     snprintf(path, sizeof(path), "%s/none/", p->dir);
-    fails(savefile_check(path, &err), &err, path, "Is a directory");
+    fails(savefile_check(path, &any, &err), &err, path, "Is a directory");
     put(p->other, "", 0600);
     snprintf(path, sizeof(path), "%s/file", p->other);
-    fails(savefile_write(path, "x", 1, &err), &err, path, "Not a directory");
-    fails(savefile_write("/dev/full", "x", 1, &err), &err, "/dev/full", "No space left on device");
+    fails(savefile_write(path, &any, "x", 1, &err), &err, path, "Not a directory");
+    fails(savefile_write("/dev/full", &any, "x", 1, &err), &err, "/dev/full", "No space left on device");
 }
 
 /* As on a full disk: the file that was there stays as it was, and nothing half-written stays beside it. */
@@ -207,7 +210,7 @@ static void a_failed_write_changes_nothing(void **state) {
     small.rlim_cur = 65536;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    int rc = savefile_write(p->file, data, sizeof(data), &err);
+    int rc = savefile_write(p->file, &any, data, sizeof(data), &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_DFL);
     fails(rc, &err, p->file, "File too large");
@@ -227,12 +230,12 @@ static void permissions(void **state) {
         assert_int_equal(seteuid(NOBODY), 0);
     }
     put(p->file, "keep", 0400);
-    fails(savefile_write(p->file, "x", 1, &err), &err, p->file, "Permission denied");
-    fails(savefile_check(p->file, &err), &err, p->file, "Permission denied");
+    fails(savefile_write(p->file, &any, "x", 1, &err), &err, p->file, "Permission denied");
+    fails(savefile_check(p->file, &any, &err), &err, p->file, "Permission denied");
     holds(p->file, "keep");
     assert_int_equal(chmod(p->dir, 0500), 0);
-    fails(savefile_check(p->other, &err), &err, p->other, "Permission denied");
-    fails(savefile_write(p->other, "x", 1, &err), &err, p->other, "Permission denied");
+    fails(savefile_check(p->other, &any, &err), &err, p->other, "Permission denied");
+    fails(savefile_write(p->other, &any, "x", 1, &err), &err, p->other, "Permission denied");
     if (root) assert_int_equal(seteuid(0), 0);
 }
 
@@ -240,13 +243,13 @@ static void checking_leaves_nothing(void **state) {
     struct place *p = *state;
     struct err err;
 
-    assert_int_equal(savefile_check(p->file, &err), 0);
+    assert_int_equal(savefile_check(p->file, &any, &err), 0);
     assert_int_equal(entries(p->dir), 0);
     put(p->file, "keep", 0600);
-    assert_int_equal(savefile_check(p->file, &err), 0);
+    assert_int_equal(savefile_check(p->file, &any, &err), 0);
     holds(p->file, "keep");
     assert_int_equal(entries(p->dir), 1);
-    assert_int_equal(savefile_check("/dev/null", &err), 0);
+    assert_int_equal(savefile_check("/dev/null", &any, &err), 0);
 }
 
 static void temporary_names_do_not_collide(void **state) {
@@ -255,7 +258,7 @@ static void temporary_names_do_not_collide(void **state) {
 
     snprintf(p->other, sizeof(p->other), "%s/.samedisk-%ld-0.tmp", p->dir, (long)getpid());
     put(p->other, "someone's", 0600);
-    assert_int_equal(savefile_write(p->file, "x", 1, &err), 0);
+    assert_int_equal(savefile_write(p->file, &any, "x", 1, &err), 0);
     holds(p->file, "x");
     holds(p->other, "someone's");
 }
@@ -268,9 +271,47 @@ static void long_names(void **state) {
     memset(name, 'n', 255);
     name[255] = '\0';
     snprintf(path, sizeof(path), "%s/%s", p->dir, name);
-    assert_int_equal(savefile_write(path, "x", 1, &err), 0);
+    assert_int_equal(savefile_write(path, &any, "x", 1, &err), 0);
     holds(path, "x");
     unlink(path);
+}
+
+static bool begins_with_ours(const char *head, size_t n) {
+    return n >= 4 && memcmp(head, "ours", 4) == 0;
+}
+
+static void only_what_is_ours_is_replaced(void **state) {
+    static const struct savefile_rules ours = {.ours = begins_with_ours, .kind = "result"};
+    struct place *p = *state;
+    struct err err;
+
+    put(p->file, "a thesis", 0600);
+    fails(savefile_check(p->file, &ours, &err), &err, p->file, "no result");
+    fails(savefile_write(p->file, &ours, "x", 1, &err), &err, p->file, "--force-output");
+    holds(p->file, "a thesis");
+    assert_int_equal(symlink("result.json", p->other), 0);
+    fails(savefile_write(p->other, &ours, "x", 1, &err), &err, p->other, "no result");
+    holds(p->file, "a thesis");
+    put(p->file, "ours, the first", 0600);
+    assert_int_equal(savefile_check(p->file, &ours, &err), 0);
+    assert_int_equal(savefile_write(p->file, &ours, "ours, the second", 16, &err), 0);
+    holds(p->file, "ours, the second");
+    put(p->file, "", 0600);
+    assert_int_equal(savefile_write(p->file, &ours, "ours", 4, &err), 0);
+    assert_int_equal(entries(p->dir), 2);
+}
+
+/* Not even with force. Device 1:1 is a RAM disk, which need not exist: the kind of the node decides. */
+static void devices_are_never_written(void **state) {
+    struct place *p = *state;
+    struct err err;
+
+    if (mknod(p->file, S_IFBLK | 0600, makedev(1, 1)) != 0) skip(); /* not root, or no devices in this container */
+    fails(savefile_check(p->file, &any, &err), &err, p->file, "block device");
+    fails(savefile_write(p->file, &any, "x", 1, &err), &err, p->file, "block device");
+    assert_int_equal(mknod(p->other, S_IFCHR | 0600, makedev(1, 5)), 0); /* zero: as a tape, it is none of the few */
+    fails(savefile_check(p->other, &any, &err), &err, p->other, "this is no file");
+    fails(savefile_write(p->other, &any, "x", 1, &err), &err, p->other, "this is no file");
 }
 
 static void reading_is_whole_and_bounded(void **state) {
@@ -282,7 +323,7 @@ static void reading_is_whole_and_bounded(void **state) {
 
     assert_non_null(text);
     for (size_t i = 0; i < N; i++) text[i] = (char)(i * 7); /* NUL bytes too */
-    assert_int_equal(savefile_write(p->file, text, N, &err), 0);
+    assert_int_equal(savefile_write(p->file, &any, text, N, &err), 0);
     assert_int_equal(savefile_read(p->file, N, &data, &len, &err), 0);
     assert_int_equal(len, N);
     assert_memory_equal(data, text, N);
@@ -342,6 +383,8 @@ int main(void) {
         TEST(permissions),
         TEST(checking_leaves_nothing),
         TEST(temporary_names_do_not_collide),
+        TEST(only_what_is_ours_is_replaced),
+        TEST(devices_are_never_written),
         TEST(long_names),
         TEST(reading_is_whole_and_bounded),
         TEST(reading_a_pipe),
