@@ -171,7 +171,7 @@ chmod 755 "$LAB/sq"
 chmod 700 "$LAB/sq/closed"
 truncate -s 1M "$LAB/ro/f" "$LAB/sq/secret"
 chmod 600 "$LAB/sq/secret"
-must lab_mount_tmpfs "$LAB/small" 16M
+must lab_mount_ram "$LAB/small" 16M
 must lab_ganesha data="$LAB/data" ro="$LAB/ro:ro" sq="$LAB/sq:root_squash" small="$LAB/small"
 must lab_tgt
 truncate -s 16M "$LAB/lun"
@@ -203,7 +203,7 @@ complains 'an unknown host' 3 'no-such-host.invalid' probe "nfs://no-such-host.i
 		n="$(lab_nfs_url sq/new)"
 	complains 'a file that is not ours' 3 'reading*/sq/secret*NFS3ERR_ACCES*uid 0*root_squash' probe \
 		"$(lab_nfs_url sq/secret)"
-	complains 'no space on the server' 1 'n: *32 MiB*16 MiB free' run $write --allow-full --size 32m \
+	complains 'no space on the server' 1 'n: *32 MiB*KiB free' run $write --allow-full --size 32m \
 		n="$(lab_nfs_url small/f)"
 	complains 'too little would remain' 1 '1 MiB*10 GiB must remain*--allow-full' run $write \
 		n="$(lab_nfs_url small/f)"
@@ -219,7 +219,7 @@ run "$SAMEDISK" run --size 4m --rw randwrite --bs 64k --iodepth 4 --io_size 4m -
 	'4k*read' \
 	--allow-full n="$(lab_nfs_url small/own)"
 fallocate --punch-hole --offset 0 --length 4M "$LAB/small/own"
-dd if=/dev/zero of="$LAB/small/rest" bs=1M 2>/dev/null
+lab_fill "$LAB/small/rest"
 truncate -s 4M "$LAB/small/other"
 expect 'the server runs out of space during the run' 2 'server is full*NOSPC' "$SAMEDISK" run --size 4m --rw \
 	randwrite --prepare none --bs 64k \

@@ -17,7 +17,7 @@ head -c 32M /dev/urandom >"$LAB/data/read"
 cp "$LAB/data/read" "$LAB/read.lun"
 cp "$LAB/data/read" "$LAB/block"
 truncate -s 512M "$LAB/fill.lun"
-must lab_mount_tmpfs "$LAB/small" 256M
+must lab_mount_ram "$LAB/small" 256M
 mkdir "$LAB/small/export"
 must lab_ganesha data="$LAB/data" small="$LAB/small/export"
 must lab_tgt
@@ -191,7 +191,7 @@ END
 full() {
 	start run write.ini --json r.json --allow-full "$2=$3" --destroy "$2"
 	reach "$1: no space in mid-run" 10 running || return
-	cat /dev/zero >"$LAB/small/other" 2>/dev/null
+	lab_fill "$LAB/small/other"
 	finish 20
 	ended "$1: no space in mid-run: exit status 2" 2 "$2, 'write': *$5"
 	json "$1: no space: counted by kind, and not in IOPS" r.json 'd["status"] == "errors"' \

@@ -241,7 +241,7 @@ lab_down "${loop#/dev/}"
 # ---- files ----
 
 mkdir "$LAB/data" "$LAB/locked" "$LAB/full" "$LAB/ro"
-must lab_mount_tmpfs "$LAB/full" 16M
+must lab_mount_ram "$LAB/full" 16M
 head -c 8M /dev/urandom >"$LAB/data/foreign"
 cp "$LAB/data/foreign" "$LAB/ro/foreign"
 truncate -s 8M "$LAB/locked/vm-flat.vmdk"

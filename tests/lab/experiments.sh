@@ -264,7 +264,7 @@ lab_need ip tc python3 timeout tshark dumpcap || exit 1
 lab_begin || exit 1
 mkdir "$LAB/data" "$LAB/w"
 cd "$LAB/w" || exit 1
-lab_mount_tmpfs "$LAB/data" 900M || exit 1
+lab_mount_ram "$LAB/data" 900M || exit 1
 head -c 192M /dev/urandom >"$LAB/data/read"
 cp "$LAB/data/read" "$LAB/data/lun"
 truncate -s 64M "$LAB/data/lun2"

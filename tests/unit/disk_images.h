@@ -3,6 +3,7 @@
 #ifndef TESTS_DISK_IMAGES_H
 #define TESTS_DISK_IMAGES_H
 
+#include <endian.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,16 +50,47 @@ static inline void image_swap(int fd, uint64_t at, uint64_t size) {
     put(fd, at + 4086, "SWAPSPACE2", 10);
 }
 
+/* The checksum is the sum of the superblock's 32-bit words but its own, carries added: newer libblkid looks at it. */
 static inline void image_md10(int fd, uint64_t at, uint64_t size) {
-    uint64_t sector = (size / 512 - 16) & ~7ULL, s = at + sector * 512;
+    uint64_t sector = (size / 512 - 16) & ~7ULL, s = at + sector * 512, sum = 0;
+    uint32_t words[64] = { htole32(0xa92b4efc), htole32(1) };
 
-    put_le(fd, s, 0xa92b4efc, 4);
-    put_le(fd, s + 4, 1, 4);
-    put(fd, s + 32, "host:7", 6);
-    put_le(fd, s + 144, sector, 8);
+    memcpy(words + 8, "host:7", 6);
+    words[36] = htole32((uint32_t)sector);
+    words[37] = htole32((uint32_t)(sector >> 32));
+    for (unsigned i = 0; i < 64; i++) sum += le32toh(words[i]);
+    words[54] = htole32((uint32_t)((sum >> 32) + (uint32_t)sum));
+    put(fd, s, words, sizeof(words));
 }
 
+/* One pair of an XDR name-value list: a number, or a text. Returns where the next one begins. */
+static inline uint64_t zfs_pair(int fd, uint64_t at, const char *name, const char *text, uint64_t number) {
+    size_t name_len = strlen(name), padded = (name_len + 3) & ~3U, text_len = text ? strlen(text) : 0;
+    size_t value = text ? 12 + ((text_len + 3) & ~3U) : 16;
+    uint32_t head[3] = { htobe32((uint32_t)(12 + padded + value)), htobe32(32), htobe32((uint32_t)name_len) },
+             type[3] = { htobe32(text ? 9 : 8), htobe32(1), htobe32((uint32_t)text_len) };
+
+    number = htobe64(number);
+    put(fd, at, head, 12);
+    put(fd, at + 12, name, name_len);
+    put(fd, at + 12 + padded, type, text ? 12 : 8);
+    if (text) put(fd, at + 24 + padded, text, text_len);
+    else put(fd, at + 20 + padded, &number, 8);
+    return at + 12 + padded + value;
+}
+
+/* The first label: its list of names and values, by which newer versions of libblkid know it, and the uberblocks, by
+ * which older ones do. */
 static inline void image_zfs(int fd, uint64_t at) {
+    uint64_t list = at + 16384, next = list + 12;
+
+    put(fd, list, "\1\1\0\0\0\0\0\0\0\0\0\1", 12);
+    next = zfs_pair(fd, next, "version", NULL, 5000);
+    next = zfs_pair(fd, next, "name", "tank", 0);
+    next = zfs_pair(fd, next, "state", NULL, 0);
+    next = zfs_pair(fd, next, "txg", NULL, 4);
+    next = zfs_pair(fd, next, "pool_guid", NULL, 0x1122334455667788);
+    zfs_pair(fd, next, "guid", NULL, 0x2233445566778899);
     for (unsigned i = 0; i < 8; i++) put_le(fd, at + 131072 + i * 1024, 0x00bab10c, 8);
 }
 

@@ -199,7 +199,7 @@ static void file_systems_and_members(void **state) {
                  {"LVM2_member", "LVM physical volume (LVM2_member)"},
                  {"swap", "swap space (swap)"},
                  {"linux_raid_member", "member of a Linux RAID (linux_raid_member) \"host:7\""},
-                 {"zfs_member", "member of a ZFS pool (zfs_member)"},
+                 {"zfs_member", "member of a ZFS pool (zfs_member) \"tank\""},
                  {"crypto_LUKS", "LUKS encrypted volume (crypto_LUKS)"},
                  {"VMFS", "VMFS datastore (VMFS)"}};
 
