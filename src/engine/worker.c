@@ -308,6 +308,7 @@ void worker_loop(struct worker *w) {
     /* A lost context first gives back all that was lent, and then says so: was a loss the reason of failures? */
     if (!w->lost && w->seen_errors && !w->depth.outstanding) reap(w, 0, &now);
     depth_change(&w->depth, w->t_over, 0);
+    w->depth.to = w->t_over; /* the flush at the end is no part of it, however the window's end came about */
     if (!w->lost) end_flush(w);
     w->cpu = sched_getcpu();
 }

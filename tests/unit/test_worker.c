@@ -233,6 +233,19 @@ static void test_end_fsync_is_one_flush_after_the_drain(void **state) {
     bench_free(b);
 }
 
+/* Where the amount decides, too, the window ends with the last I/O: the flush behind it adds nothing to the depth. */
+static void test_end_fsync_is_no_part_of_the_depth(void **state) {
+    (void)state;
+    struct bench *b = bench_new("null:?size=64m&lat=10ms",
+                                KEYS("rw", "randwrite", "bs", "4k", "iodepth", "4", "ramp_time", "0", "io_size", "16k",
+                                     "end_fsync", "1"));
+    bench_run(b, 0, 1);
+    assert_int_equal(b->worker.counts.op[IO_WRITE].ios, 4);
+    assert_true(b->worker.end_flush_ns > 0);
+    assert_float_equal(achieved(&b->worker), 4, 1e-6);
+    bench_free(b);
+}
+
 static void test_errors_are_counted_and_never_latencies(void **state) {
     (void)state;
     struct bench *b = bench_new("null:?size=64m&lat=1ms&errors=100000",
@@ -329,6 +342,7 @@ int main(void) {
         cmocka_unit_test(test_loops_pass_over_the_set),
         cmocka_unit_test(test_fsync_after_every_n_writes),
         cmocka_unit_test(test_end_fsync_is_one_flush_after_the_drain),
+        cmocka_unit_test(test_end_fsync_is_no_part_of_the_depth),
         cmocka_unit_test(test_errors_are_counted_and_never_latencies),
         cmocka_unit_test(test_gives_up_where_everything_fails),
         cmocka_unit_test(test_short_transfers_are_errors),
