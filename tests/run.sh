@@ -52,8 +52,10 @@ again() { # NAME
     [ -f "$top/$test.sh" ] || continue
     say "$1: $test failed, and is tried again; its first log:"
     grep -vE '^(ok|PASS|#? *$)' "$out/$1/$test.log" | tail -n 30
-    mv "$out/$1/$test.log" "$out/$1/$test.first.txt"
+    cp -p "$out/$1/$test.log" "$out/$1/$test.first.txt"
     make -C "$out/$1" -k check TESTS="$test.sh" >> "$out/$1.log" 2>&1
+    # As old as the first one was: else make would run those again that come after it.
+    touch -r "$out/$1/$test.first.txt" "$out/$1/$test.log"
   done
 }
 
