@@ -57,7 +57,8 @@ int content_examine(const struct backend *backend, struct handle *h, const struc
                     uint64_t from, uint64_t to, struct content *out, struct err *err);
 /* A signature anywhere outweighs everything; then foreign blocks; then ours. */
 enum content_kind content_kind(const struct content *c);
-/* "all zeros (all of it was read)", "samedisk data (only 0.02 % of it was read)", "GPT partition table with 2 partitions; partition 1 at 1 MiB: ..."; returns buf. */
+/* "all zeros (all of it was read)", "samedisk data (only 0.02 % of it was read)",
+ * "GPT partition table with 2 partitions; partition 1 at 1 MiB: ..."; returns buf. */
 const char *content_describe(const struct content *c, char *buf, size_t len);
 /* Does the user's word mean this signature? Any case; "mbr" is dos, "vmfs_volume_member" is VMFS. */
 bool content_is_named(const struct content_signature *s, const char *word);
