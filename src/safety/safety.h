@@ -36,7 +36,7 @@ struct safety_decision { /* one per member, in order of targets and members */
     unsigned target, member;
     enum safety_verdict verdict;
     uint64_t create_size; /* SAFETY_CREATE */
-    char found[400];      /* what is there: "ext4 file system \"data\" at 0 (libblkid)" "all zeros (514 blocks read)" "samedisk data" */
+    char found[400];      /* what is there: "ext4 file system \"data\" at 0 (libblkid)" "all zeros (all of it was read)" "samedisk data" */
     char text[900];       /* what will be done, or why not and what to type; fit to print */
 };
 
