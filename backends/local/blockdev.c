@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "backends/local/sysfs.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "linux/loopdev.h"
 
 /* The folder of the device itself, and that of the disk it is a part of (the same for a whole disk). */
 struct place {
@@ -123,21 +123,21 @@ static void add_identity(struct facts *f, const char *identity) {
     }
 }
 
-static void loop_facts(const char *own, struct facts *f) {
-    char file[PATH_MAX], safe[600], identity[96];
+static void loop_facts(const char *own, const char *name, dev_t dev, struct facts *f) {
+    char safe[600], identity[96];
     uint64_t dio;
-    struct stat st;
-    if (!sysfs_text(file, sizeof file, "%s/loop/backing_file", own)) return;
-    kv_text(&f->negotiated, "backing_file", "%s", text_safe(safe, sizeof safe, file, strlen(file)));
+    struct loopdev loop;
+    if (!loopdev_ask(own, name, dev, &loop)) return;
+    kv_text(&f->negotiated, "backing_file", "%s", text_safe(safe, sizeof safe, loop.path, strlen(loop.path)));
     if (sysfs_uint(&dio, "%s/loop/dio", own)) {
         kv_bool(&f->negotiated, "loop_direct_io", dio != 0);
         if (!dio)
             kv_text(&f->warnings, "page-cache", "this loop device goes through the page cache of the host "
                     "(losetup --direct-io=on avoids it): numbers may be those of memory");
     }
-    if (stat(file, &st) < 0) return;
-    snprintf(identity, sizeof identity, "file:%u:%u:%llu", major(st.st_dev), minor(st.st_dev),
-             (unsigned long long)st.st_ino);
+    if (!loop.known || loop.rdev) return;
+    snprintf(identity, sizeof identity, "file:%u:%u:%llu", major(loop.dev), minor(loop.dev),
+             (unsigned long long)loop.ino);
     add_identity(f, identity);
 }
 
@@ -186,7 +186,7 @@ void blockdev_facts(const char *sys, dev_t dev, struct facts *f) {
         kv_text(&f->warnings, "memory", "%s is memory of this host, no storage", name);
     }
     dm_facts(sys, p.disk, f);
-    loop_facts(p.own, f);
+    loop_facts(p.own, name, dev, f);
     summarise(&p, transport, name, f);
 }
 
