@@ -61,6 +61,7 @@ struct facts {
      * [0] is the one to show and to consent by. A loop device lists its backing file's identity as [1]. */
     char identity[FACTS_IDENTITIES][128];
     dev_t rdev;                 /* OBJECT_DEVICE: the device; else 0 */
+    uint64_t incarnation;       /* OBJECT_DEVICE: another one whenever another disk or medium has come under this name; 0: unknown */
     char root_fs;               /* OBJECT_FILE: 1 if it lies on the machine's root file system */
     char in_use[256];           /* not "": words why this is never to be written (reservation, .lck- beside it, O_EXCL refused) */
     char summary[280];          /* one line for people: "NFSv3 TCP 10.0.0.1:/vol1 vm.dat, 4 GiB" */
