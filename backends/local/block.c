@@ -26,10 +26,10 @@
 #include "backends/local/aio_ring.h"
 #include "backends/local/blockdev.h"
 #include "backends/local/devguard.h"
+#include "backends/local/dm.h"
 #include "backends/local/helpers.h"
 #include "backends/local/kernel.h"
 #include "backends/local/mountinfo.h"
-#include "backends/local/multipath.h"
 #include "backends/local/reservations.h"
 #ifdef HAVE_LIBURING
 #include "backends/local/uring.h"
@@ -243,7 +243,7 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
     f->delay_ns = conf->delay;
     snprintf(f->engine, sizeof f->engine, "%s O_DIRECT", engine_names[conf->engine]);
     blockdev_facts(SYS, st.st_rdev, f);
-    multipath_facts("/dev/mapper/control", st.st_rdev, &f->negotiated);
+    dm_facts(SYS, "/dev/mapper/control", st.st_rdev, f);
     if (!conf->direct) buffered_facts(f);
     if (how->mode == OPEN_READ) ask_in_use(path, st.st_rdev, f);
     if (*stale && !f->in_use[0]) snprintf(f->in_use, sizeof f->in_use, "%s", stale);
