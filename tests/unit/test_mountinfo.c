@@ -10,6 +10,7 @@
 
 #include "backends/local/fs.h"
 #include "backends/local/mountinfo.h"
+#include "backends/local/nfsmount.h"
 
 static const char table[] = "22 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw,errors=remount-ro\n"
                             "30 22 0:30 / /srv rw - tmpfs none rw,size=10k\n"
@@ -88,7 +89,8 @@ static void options_become_facts(void **state) {
     assert_string_equal(kv_find(&f.negotiated, "mount_proto")->text, "tcp");
     assert_non_null(kv_find(&f.warnings, "kernel-nfs"));
     assert_null(kv_find(&f.warnings, "page-cache"));
-    assert_int_equal(f.volatile_cache, ANSWER_UNKNOWN);
+    assert_int_equal(f.volatile_cache, ANSWER_NO); /* O_DIRECT: FILE_SYNC, or UNSTABLE and COMMIT */
+    assert_non_null(strstr(kv_find(&f.negotiated, "nfs_writes")->text, "wsize (32768 bytes) FILE_SYNC"));
     assert_int_equal(f.dpofua, ANSWER_YES);
     facts_free(&f);
 
@@ -109,6 +111,78 @@ static void options_become_facts(void **state) {
     assert_int_equal(f.dpofua, ANSWER_NO);
     assert_false(f.can_flush);
     facts_free(&f);
+}
+
+static const char volumes[] = "NV SERVER   PORT DEV          FSID                              FSC\n"
+    "v3 0a610002  801 0:32         b1eced656b24b37f:0                no \n"
+    "v4 0a610002  801 0:36         e596575da53a46b1:9a257336c0d7aa00 no \n"
+    "v4 0a610002  801 0:37         fe:10                             no \n"
+    "v4 0a610002  801 0:38         7:0                               no \n";
+
+static bool has_name(const struct facts *f, const char *name) {
+    for (unsigned i = 0; i < FACTS_IDENTITIES; i++)
+        if (!strcmp(f->identity[i], name)) return true;
+    return false;
+}
+
+/* What knfsd of Linux 6.1 says of one file by NFSv3 and NFSv4.2, and by a device number and fsid=. */
+static void one_file_by_two_mounts(void **state) {
+    struct mount m = {.super = "rw,vers=4.2,addr=10.97.0.2"};
+    struct facts f = {.identity = {"file:0:32:131137"}};
+    (void)state;
+    nfsmount_identities(volumes, &m, makedev(0, 32), 131137, &f);
+    assert_string_equal(f.identity[1], "fsid:b1eced656b24b37f/fileid:131137/server:10.97.0.2");
+    assert_string_equal(f.identity[2], "");
+    f = (struct facts){.identity = {"file:0:36:131137"}};
+    nfsmount_identities(volumes, &m, makedev(0, 36), 131137, &f);
+    assert_string_equal(f.identity[0], "file:0:36:131137");
+    assert_true(has_name(&f, "fsid:b1eced656b24b37f/fileid:131137/server:10.97.0.2"));
+    f = (struct facts){.size = 0};
+    nfsmount_identities(volumes, &m, makedev(0, 37), 12, &f);
+    assert_true(has_name(&f, "fsid:fe10/fileid:12/server:10.97.0.2"));
+    f = (struct facts){.size = 0};
+    nfsmount_identities(volumes, &m, makedev(0, 38), 12, &f);
+    assert_true(has_name(&f, "fsid:7/fileid:12/server:10.97.0.2"));
+    f = (struct facts){.size = 0};
+    nfsmount_identities(volumes, &m, makedev(0, 39), 12, &f); /* no such line */
+    nfsmount_identities(NULL, &m, makedev(0, 32), 12, &f);
+    nfsmount_identities("v3 x\nv4 a b 0:36 zz", &m, makedev(0, 36), 12, &f);
+    strcpy(m.super, "rw,vers=3");
+    nfsmount_identities(volumes, &m, makedev(0, 32), 12, &f); /* no address */
+    assert_string_equal(f.identity[0], "");
+}
+
+static const char stats[] = "device nas:/v mounted on /mnt/v with fstype nfs4 statvers=1.1\n"
+    "\topts:\trw,vers=4.2\n\tnfsv4:\tbm0=0x1,sessions,pnfs=LAYOUT_NFSV4_1_FILES,lease_time=90\n"
+    "device nas:/v2 mounted on /mnt/v2 with fstype nfs4 statvers=1.1\n"
+    "\tnfsv4:\tbm0=0x1,sessions,pnfs=not configured,lease_time=90\n";
+
+static void durability_of_nfs(void **state) {
+    static const struct {
+        const char *super, *point;
+        bool direct;
+        enum answer wanted;
+    } cases[] = {
+        {"rw,vers=3,wsize=262144", "/mnt/v3", true, ANSWER_NO},
+        {"rw,vers=3,wsize=262144", "/mnt/v3", false, ANSWER_YES},
+        {"rw,sync,vers=3,wsize=262144", "/mnt/v3", false, ANSWER_NO},
+        {"rw,vers=4.2,wsize=262144", "/mnt/v2", true, ANSWER_NO},
+        {"rw,vers=4.2,wsize=262144", "/mnt/v", true, ANSWER_UNKNOWN},  /* its layouts decide */
+        {"rw,vers=4.2,wsize=262144", "/mnt/v9", true, ANSWER_UNKNOWN}, /* nobody says */
+        {"rw,vers=4.0,wsize=262144", "/mnt/v9", true, ANSWER_NO},
+        {"rw", "/mnt/v9", true, ANSWER_UNKNOWN},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct mount m = {.type = "nfs4"};
+        struct facts f = {.size = 0};
+        strcpy(m.super, cases[i].super);
+        strcpy(m.point, cases[i].point);
+        nfsmount_pnfs(stats, &m, &f.negotiated);
+        fs_facts(FS_NFS, &m, cases[i].direct, &f);
+        assert_int_equal(f.volatile_cache, cases[i].wanted);
+        facts_free(&f);
+    }
 }
 
 static void barriers(void **state) {
@@ -144,7 +218,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deepest_with_the_device), cmocka_unit_test(mounted_over),
         cmocka_unit_test(subvolumes_have_their_own_numbers), cmocka_unit_test(fields),
-        cmocka_unit_test(options_become_facts), cmocka_unit_test(barriers), cmocka_unit_test(classes),
+        cmocka_unit_test(options_become_facts), cmocka_unit_test(barriers), cmocka_unit_test(one_file_by_two_mounts),
+        cmocka_unit_test(durability_of_nfs), cmocka_unit_test(classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
