@@ -26,6 +26,7 @@
 #include "backends/local/aio_ring.h"
 #include "backends/local/blockdev.h"
 #include "backends/local/devguard.h"
+#include "backends/local/devwatch.h"
 #include "backends/local/dm.h"
 #include "backends/local/helpers.h"
 #include "backends/local/kernel.h"
@@ -53,6 +54,7 @@ struct handle {
     int fd;
     dev_t rdev;
     struct devguard *guard;
+    struct devwatch *watch;    /* NULL: nothing to watch, or nothing is written */
     bool plain_stable, direct, uring;
     struct kernel_conf asked;
     struct kernel kernel;
@@ -233,6 +235,10 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
         err_set(err, STATUS_TARGET, "%s: out of memory", safe);
         goto fail;
     }
+    if (how->mode == OPEN_WRITE && devwatch_start(SYS, st.st_rdev, h->guard, &h->watch, err) < 0) {
+        err_prefix(err, "%s", safe);
+        goto fail;
+    }
     f->exists = true;
     f->kind = OBJECT_DEVICE;
     f->allocated = UINT64_MAX;
@@ -258,6 +264,7 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
     *out = h;
     return 0;
 fail:
+    if (h) devguard_free(h->guard);
     free(h);
     close(fd);
     return -1;
@@ -266,6 +273,7 @@ fail:
 static void block_close(struct handle *h) {
     if (!h) return;
     kernel_put_back(&h->kernel);
+    devwatch_stop(h->watch);
     devguard_free(h->guard);
     close(h->fd);
     free(h);

@@ -18,6 +18,8 @@
 
 #include "backends/local/blockdev.h"
 #include "backends/local/blockid.h"
+#include "backends/local/devguard.h"
+#include "backends/local/devwatch.h"
 #include "backends/local/dm.h"
 #include "backends/local/nvme.h"
 
@@ -285,6 +287,32 @@ static void users(void **state) {
     assert_int_equal(strlen(small), sizeof small - 1);
 }
 
+/* The kernel mends an error without a word, and counts it. */
+static void errors_are_watched(void **state) {
+    struct devwatch *watch;
+    struct kinds kinds = {.n = 0};
+    struct err err;
+    char why[200];
+    unsigned seen = 0;
+    (void)state;
+    put(FC_DISK, "device/ioerr_cnt", "0x3");
+    struct devguard *guard = devguard_new("/nonexistent", 0, -1, why, sizeof why); /* says that it is gone when asked */
+    assert_int_equal(devwatch_start(sys, makedev(253, 0), guard, &watch, &err), 0); /* a map: its path */
+    assert_non_null(watch);
+    assert_int_equal(devguard_admit(guard, &seen, &kinds), 0);
+    put(FC_DISK, "device/ioerr_cnt", "0x4");
+    for (int tries = 0; tries < 500 && !kinds.n; tries++) {
+        (void)devguard_admit(guard, &seen, &kinds);
+        usleep(10000);
+    }
+    devwatch_stop(watch);
+    assert_string_equal(kinds.kind[0].name, "another disk");
+    devguard_free(guard);
+    assert_int_equal(devwatch_start(sys, makedev(7, 3), NULL, &watch, &err), 0); /* no SCSI disk */
+    assert_null(watch);
+    devwatch_stop(watch);
+}
+
 static void vpd83(void **state) {
     /* T10 name, a port's NAA (not the unit's), the unit's EUI-64 and NAA. */
     static const unsigned char page[] = {
@@ -437,7 +465,7 @@ int main(void) {
         cmocka_unit_test(fibre_channel), cmocka_unit_test(partition), cmocka_unit_test(multipath), cmocka_unit_test(multipath_policy),
         cmocka_unit_test(multipath_status), cmocka_unit_test(device_mapper), cmocka_unit_test(nvme_multipath),
         cmocka_unit_test(other_transports), cmocka_unit_test(loop), cmocka_unit_test(nothing_known),
-        cmocka_unit_test(users), cmocka_unit_test(vpd83),
+        cmocka_unit_test(users), cmocka_unit_test(errors_are_watched), cmocka_unit_test(vpd83),
     };
     return cmocka_run_group_tests(tests, make_all, drop_all);
 }
