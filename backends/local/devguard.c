@@ -58,7 +58,7 @@ static void add_disk(struct devguard *g, const struct road *road, char *stale, s
     g->n++;
     snprintf(d->name, sizeof d->name, "%s", road->name);
     d->sequence = devguard_sequence(d->fd);
-    if (sgio_unit(d->fd, d->unit, sizeof d->unit) < 0) d->unit[0] = 0;
+    if (!sgio_may_ask(road->folder) || sgio_unit(d->fd, d->unit, sizeof d->unit) < 0) d->unit[0] = 0;
     if (d->unit[0]) g->named++;
     compare_record(road, d, stale, len);
 }

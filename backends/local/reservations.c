@@ -9,7 +9,6 @@
 
 #include "backends/local/roads.h"
 #include "backends/local/sgio.h"
-#include "backends/local/sysfs.h"
 #include "scsi/reserve.h"
 
 /* 0, or a negative errno of sgio.h. */
@@ -33,8 +32,7 @@ static int ask_nvme(int fd, struct reserve *r) {
 
 static int ask_road(const struct road *road, dev_t dev, int fd, struct reserve *r) {
     bool nvme = !strncmp(road->name, "nvme", 4);
-    char level[16];
-    if (!nvme && !sysfs_text(level, sizeof level, "%s/device/scsi_level", road->folder)) return -ENOTTY;
+    if (!nvme && !sgio_may_ask(road->folder)) return -ENOTTY;
     int own = roads_open(road);
     if (own < 0 && road->dev != dev) return own;
     int rc = nvme ? ask_nvme(own >= 0 ? own : fd, r) : ask_scsi(own >= 0 ? own : fd, r);

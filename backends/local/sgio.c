@@ -4,16 +4,21 @@
 #include <errno.h>
 #include <linux/nvme_ioctl.h>
 #include <scsi/sg.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #include "backends/local/blockid.h"
+#include "backends/local/sysfs.h"
 
 #define TIMEOUT_MS 5000
 #define TRIES      8 /* unit attentions in a row */
 
 enum { SENSE_ILLEGAL_REQUEST = 5, SENSE_UNIT_ATTENTION = 6 };
+
+bool sgio_may_ask(const char *folder) {
+    uint8_t page[8];
+    return sysfs_bytes(page, sizeof page, "%s/device/vpd_pg83", folder) > 4;
+}
 
 static unsigned sense_key(const uint8_t *sense, unsigned len) {
     unsigned code = len ? sense[0] & 0x7f : 0;

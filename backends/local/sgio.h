@@ -3,8 +3,12 @@
 #ifndef BACKENDS_LOCAL_SGIO_H
 #define BACKENDS_LOCAL_SGIO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+/* Is the disk (its folder in sysfs) a SCSI one that the kernel has asked for its names? What the kernel leaves in peace may
+ * not survive a question: USB bridges. */
+bool sgio_may_ask(const char *folder);
 /* A command that only brings data. Bytes that came; negative errno: -EOPNOTSUPP where the disk does not know it, -EIO
  * where it failed otherwise, -ENOTTY where there is no SCSI disk, -EPERM, ... Unit attentions are taken and it is tried
  * again. */
@@ -13,6 +17,6 @@ int sgio_ask(int fd, const uint8_t *cdb, unsigned cdb_len, void *buf, unsigned l
 int sgio_unit(int fd, char *buf, unsigned len);
 /* Reservation Report of an NVMe namespace: bytes, *extended as reserve_parse_nvme() wants it; -EOPNOTSUPP where the
  * controller has no reservations. */
-int sgio_nvme_report(int fd, void *buf, unsigned len, _Bool *extended);
+int sgio_nvme_report(int fd, void *buf, unsigned len, bool *extended);
 
 #endif

@@ -261,6 +261,8 @@ static bool ask_all(const struct ask *ask, char *note, size_t note_len) {
         const struct localdisk_disk *d = &l->disk[i];
         if (d == own || d->parent >= 0 || !same_object(d, own, facts)) continue;
         if (used_with_parts(ask, d, false, 0)) return true;
+        /* Mounted where this process cannot see it: no target of this plan opens it besides the file behind it. */
+        if (facts->kind == OBJECT_FILE && d->loop && opened_exclusively(ask, d)) return true;
         add_note(note, note_len, d->name);
     }
     return false;

@@ -447,6 +447,30 @@ static void a_free_device_is_written_and_used_again(void **state) {
     expect_refusal(b, "unknown data");
 }
 
+/* A mount that this process cannot see leaves an exclusive claim on the device, and on nothing below it. */
+static void used_where_nobody_sees_it(void **state) {
+    struct bench *b = *state;
+    char url[120], words[120];
+
+    NEED_ROOT();
+    make_ext4(b, 0, SIZE);
+    assert_int_equal(attach_loop(b), 0);
+    assert_int_equal(attach_upper(b, b->loop_fd), 0);
+    member(b, 0, "fc", &backend_block, b->upper);
+    type(b, "fc", "ext4");
+    int fd = open(b->loop, O_RDONLY | O_EXCL | O_CLOEXEC);
+    assert_true(fd >= 0);
+    snprintf(words, sizeof(words), "%s is opened exclusively by another program", b->loop);
+    expect_refusal(b, words);
+    detach_upper(b);
+    target_free(&b->target[0]);
+    snprintf(url, sizeof(url), "file:%s", b->image);
+    member(b, 0, "fc", &backend_file, url);
+    expect_refusal(b, words);
+    close(fd);
+    if (examine(b) != 0) fail_msg("%s", b->err.msg);
+}
+
 /* A device that is taken away and comes back, with another file behind it or with the same, has its old name and number,
  * and is told from what it was. */
 static void a_device_that_came_back(void **state) {
@@ -478,6 +502,7 @@ int main(void) {
                                        T(a_loop_device_on_a_mounted_one), T(two_loop_devices_on_one_file),
                                        T(a_loop_device_on_a_whole_with_a_mounted_part),
                                        T(a_file_behind_a_loop_device), T(a_free_device_is_written_and_used_again),
+                                       T(used_where_nobody_sees_it),
                                        T(a_device_that_came_back)};
     may_run = geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0 && unshare(CLONE_NEWNS) == 0 &&
               /* EINVAL: in a chroot "/" is no mount point, and its mounts are private already */
