@@ -127,9 +127,9 @@ void devguard_doubt(struct devguard *g) {
     if (g) atomic_fetch_add_explicit(&g->doubts, 1, memory_order_relaxed);
 }
 
-int devguard_admit(struct devguard *g, unsigned *seen, struct kinds *kinds) {
+int devguard_ask(struct devguard *g, unsigned *seen, struct kinds *kinds) {
     char why[240];
-    unsigned now = g ? atomic_load_explicit(&g->doubts, memory_order_relaxed) : *seen;
+    unsigned now = atomic_load_explicit(&g->doubts, memory_order_relaxed);
     if (__builtin_expect(now == *seen, 1)) return 0;
     *seen = now;
     if (devguard_same(g, why, sizeof why)) return 0;

@@ -26,8 +26,11 @@ bool devguard_same(const struct devguard *g, char *why, size_t len);
 
 /* For the data paths. An I/O failed: before anything more goes out, by whatever context, it is asked. `g` may be NULL. */
 void devguard_doubt(struct devguard *g);
+int devguard_ask(struct devguard *g, unsigned *seen, struct kinds *kinds); /* of the next one; `g` is there */
 /* Before requests go out: 0, or -ENODEV, and why in `kinds`. *seen is the context's own, 0 at first. Costs a look at a
  * counter as long as nothing has failed. `g` may be NULL. */
-int devguard_admit(struct devguard *g, unsigned *seen, struct kinds *kinds);
+static inline int devguard_admit(struct devguard *g, unsigned *seen, struct kinds *kinds) {
+    return g ? devguard_ask(g, seen, kinds) : 0;
+}
 
 #endif
