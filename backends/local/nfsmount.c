@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "backends/local/nfsmount.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "base/savefile.h"
@@ -14,15 +16,19 @@
 
 /* ---- identity ---- */
 
-static void add_name(uint64_t fsid, uint64_t fileid, const char *server, struct facts *f) {
-    char name[128];
-    snprintf(name, sizeof name, "fsid:%" PRIx64 "/fileid:%" PRIu64 "/server:%.60s", fsid, fileid, server);
+static void add_text(const char *name, struct facts *f) {
     for (unsigned i = 0; i < FACTS_IDENTITIES; i++) {
         if (!strcmp(f->identity[i], name)) return;
         if (f->identity[i][0]) continue;
-        memcpy(f->identity[i], name, sizeof name);
+        snprintf(f->identity[i], sizeof f->identity[i], "%s", name);
         return;
     }
+}
+
+static void add_name(uint64_t fsid, uint64_t fileid, const char *server, struct facts *f) {
+    char name[128];
+    snprintf(name, sizeof name, "fsid:%" PRIx64 "/fileid:%" PRIu64 "/server:%.60s", fsid, fileid, server);
+    add_text(name, f);
 }
 
 /* "v4 0a610002  801 0:36         e596575da53a46b1:9a257336c0d7aa00 no": the line of this device. */
@@ -57,6 +63,27 @@ void nfsmount_identities(const char *volumes, const struct mount *m, dev_t dev, 
     else names_of_v4(high, low, fileid, server, f);
 }
 
+void nfsmount_handle_name(const char *volumes, dev_t dev, struct nfsname *n, struct facts *f) {
+    unsigned version;
+    uint64_t high, low;
+    char name[128];
+    if (!find_fsid(volumes, dev, &version, &high, &low)) return;
+    n->fsid = version < 4 ? high : low ? __builtin_bswap64(high ^ low) : high; /* knfsd's form: it has one handle for both */
+    add_text(nfsname(n, name, sizeof name), f);
+}
+
+/* Upper and lower half of the inode number, type bits of its mode, then a struct nfs_fh: length (2 bytes) and bytes. */
+size_t nfsmount_server_handle(const unsigned char *p, size_t len, uint64_t fileid, const unsigned char **handle) {
+    uint32_t word[3];
+    uint16_t n;
+    if (len < sizeof word + sizeof n) return 0;
+    memcpy(word, p, sizeof word);
+    memcpy(&n, p + sizeof word, sizeof n);
+    if (((uint64_t)word[0] << 32 | word[1]) != fileid || !n || n > 128 || n > len - sizeof word - sizeof n) return 0;
+    *handle = p + sizeof word + sizeof n;
+    return n;
+}
+
 /* ---- parallel NFS ---- */
 
 /* "device SERVER:/PATH mounted on POINT with fstype nfs4 statvers=1.1" begins the lines of a mount. */
@@ -83,9 +110,28 @@ static char *read_text(const char *path) {
     return savefile_read(path, PROC_MAX, &text, &n, &ignored) < 0 ? NULL : text;
 }
 
-void nfsmount_facts(const struct mount *m, dev_t dev, uint64_t fileid, struct facts *f) {
+#define HANDLE_BYTES 128u
+
+static void name_by_handle(const char *volumes, dev_t dev, int fd, const struct stat *st, struct facts *f) {
+    union {
+        struct file_handle h;
+        char room[sizeof(struct file_handle) + HANDLE_BYTES];
+    } u = {.h.handle_bytes = HANDLE_BYTES};
+    struct nfsname n = {.fileid = st->st_ino, .size = (uint64_t)st->st_size,
+                        .ctime_ns = (uint64_t)st->st_ctim.tv_sec * NS_PER_SEC + (uint64_t)st->st_ctim.tv_nsec};
+    int mount_id;
+    if (name_to_handle_at(fd, "", &u.h, &mount_id, AT_EMPTY_PATH) < 0) return;
+    n.handle_len = nfsmount_server_handle(u.h.f_handle, u.h.handle_bytes, n.fileid, &n.handle);
+    if (n.handle_len) nfsmount_handle_name(volumes, dev, &n, f);
+}
+
+void nfsmount_facts(const struct mount *m, dev_t dev, int fd, struct facts *f) {
     char *volumes = read_text(NFSMOUNT_VOLUMES), *stats = read_text(NFSMOUNT_STATS);
-    if (fileid) nfsmount_identities(volumes, m, dev, fileid, f);
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        nfsmount_identities(volumes, m, dev, st.st_ino, f);
+        name_by_handle(volumes, dev, fd, &st, f);
+    }
     nfsmount_pnfs(stats, m, &f->negotiated);
     free(volumes);
     free(stats);

@@ -152,6 +152,30 @@ static void one_file_by_two_mounts(void **state) {
     assert_string_equal(f.identity[0], "");
 }
 
+/* What name_to_handle_at() gave on Linux 6.1 for a file of knfsd, by both versions, and the names that follow. */
+static void one_file_by_its_handle(void **state) {
+    static const unsigned char bytes[] = {
+        0, 0, 0, 0, 0x45, 0, 2, 0, 0, 0x80, 0, 0, 36, 0, 1, 0, 7, 1, 3, 0, 2, 0, 0, 0, 0, 0, 0xe5, 0x96, 0x57, 0x5d,
+        0xa5, 0x3a, 0x46, 0xb1, 0x9a, 0x25, 0x73, 0x36, 0xc0, 0xd7, 0xaa, 0, 0x45, 0, 2, 0, 0x77, 3, 0x70, 0x28, 0, 0
+    };
+    struct nfsname n = {.fileid = 131141, .ctime_ns = 1796069566108000000, .size = 33554432};
+    struct facts by3 = {.size = 0}, by4 = {.size = 0};
+    (void)state;
+    n.handle_len = nfsmount_server_handle(bytes, sizeof bytes, 131141, &n.handle);
+    assert_int_equal(n.handle_len, 36);
+    assert_ptr_equal(n.handle, bytes + 14);
+    nfsmount_handle_name(volumes, makedev(0, 32), &n, &by3);
+    nfsmount_handle_name(volumes, makedev(0, 36), &n, &by4);
+    assert_memory_equal(by3.identity[0], "nfs-handle:", 11);
+    assert_string_equal(by3.identity[0], by4.identity[0]);
+    n.size++; /* somebody wrote */
+    nfsmount_handle_name(volumes, makedev(0, 36), &n, &by4);
+    assert_string_not_equal(by4.identity[1], by3.identity[0]);
+    assert_int_equal(nfsmount_server_handle(bytes, sizeof bytes, 131142, &n.handle), 0);
+    assert_int_equal(nfsmount_server_handle(bytes, 49, 131141, &n.handle), 0);
+    assert_int_equal(nfsmount_server_handle(bytes, 13, 131141, &n.handle), 0);
+}
+
 static const char stats[] = "device nas:/v mounted on /mnt/v with fstype nfs4 statvers=1.1\n"
     "\topts:\trw,vers=4.2\n\tnfsv4:\tbm0=0x1,sessions,pnfs=LAYOUT_NFSV4_1_FILES,lease_time=90\n"
     "device nas:/v2 mounted on /mnt/v2 with fstype nfs4 statvers=1.1\n"
@@ -219,7 +243,7 @@ int main(void) {
         cmocka_unit_test(deepest_with_the_device), cmocka_unit_test(mounted_over),
         cmocka_unit_test(subvolumes_have_their_own_numbers), cmocka_unit_test(fields),
         cmocka_unit_test(options_become_facts), cmocka_unit_test(barriers), cmocka_unit_test(one_file_by_two_mounts),
-        cmocka_unit_test(durability_of_nfs), cmocka_unit_test(classes),
+        cmocka_unit_test(one_file_by_its_handle), cmocka_unit_test(durability_of_nfs), cmocka_unit_test(classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
