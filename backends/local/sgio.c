@@ -6,14 +6,17 @@
 #include <scsi/sg.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "backends/local/blockid.h"
 #include "backends/local/sysfs.h"
 
 #define TIMEOUT_MS 5000
-#define TRIES      8 /* unit attentions in a row */
+#define TRIES      8     /* unit attentions in a row, or pauses of this length, each twice the last: 2.5 s */
+#define PAUSE_US   10000
 
-enum { SENSE_ILLEGAL_REQUEST = 5, SENSE_UNIT_ATTENTION = 6 };
+enum { SENSE_NOT_READY = 2, SENSE_ILLEGAL_REQUEST = 5, SENSE_UNIT_ATTENTION = 6 };
+enum { STATUS_BUSY = 0x08, STATUS_TASK_SET_FULL = 0x28 };
 
 bool sgio_may_ask(const char *folder) {
     uint8_t page[8];
@@ -26,8 +29,22 @@ static unsigned sense_key(const uint8_t *sense, unsigned len) {
     return len > 2 ? sense[2] & 15 : 0;
 }
 
+/* How the kernel says that a command should be sent again: bus busy, reset, soft error, "again", session gone. */
+static bool host_again(unsigned host) {
+    return host == 0x02 || host == 0x08 || (host >= 0x0b && host <= 0x0e);
+}
+
+bool sgio_again(unsigned status, unsigned host, const uint8_t *sense, unsigned len, bool *pause) {
+    bool descriptor = len && (sense[0] & 0x7f) >= 0x72;
+    unsigned key = sense_key(sense, len), code = descriptor ? (len > 2 ? sense[2] : 0) : len > 12 ? sense[12] : 0;
+    *pause = key != SENSE_UNIT_ATTENTION;
+    return status == STATUS_BUSY || status == STATUS_TASK_SET_FULL || host_again(host) || key == SENSE_UNIT_ATTENTION ||
+           (key == SENSE_NOT_READY && code == 0x04); /* becoming ready, or between two states of its paths */
+}
+
 int sgio_ask(int fd, const uint8_t *cdb, unsigned cdb_len, void *buf, unsigned len) {
     uint8_t command[16], sense[64];
+    bool pause;
     memcpy(command, cdb, cdb_len);
     for (int tries = 0; tries < TRIES; tries++) {
         struct sg_io_hdr io = {.interface_id = 'S', .dxfer_direction = SG_DXFER_FROM_DEV, .cmdp = command,
@@ -36,9 +53,9 @@ int sgio_ask(int fd, const uint8_t *cdb, unsigned cdb_len, void *buf, unsigned l
         if (ioctl(fd, SG_IO, &io) < 0) return -errno;
         if (!io.status && !io.host_status && !(io.driver_status & 0x0f))
             return io.resid >= 0 && (unsigned)io.resid <= len ? (int)(len - (unsigned)io.resid) : (int)len;
-        unsigned key = sense_key(sense, io.sb_len_wr);
-        if (key == SENSE_ILLEGAL_REQUEST) return -EOPNOTSUPP;
-        if (key != SENSE_UNIT_ATTENTION) return -EIO;
+        if (sense_key(sense, io.sb_len_wr) == SENSE_ILLEGAL_REQUEST) return -EOPNOTSUPP;
+        if (!sgio_again(io.status, io.host_status, sense, io.sb_len_wr, &pause)) return -EIO;
+        if (pause) usleep(PAUSE_US << tries);
     }
     return -EIO;
 }

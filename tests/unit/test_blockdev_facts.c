@@ -22,6 +22,7 @@
 #include "backends/local/devwatch.h"
 #include "backends/local/dm.h"
 #include "backends/local/nvme.h"
+#include "backends/local/sgio.h"
 
 static char sys[64];
 
@@ -313,6 +314,22 @@ static void errors_are_watched(void **state) {
     devwatch_stop(watch);
 }
 
+static void commands_that_are_sent_again(void **state) {
+    static const uint8_t attention[18] = {0x70, 0, 6, [12] = 0x3f, [13] = 0x0e}, medium[18] = {0x70, 0, 3, [12] = 0x11},
+                         transition[8] = {0x72, 2, 0x04, 0x0a}, no_medium[18] = {0x70, 0, 2, [12] = 0x3a};
+    bool pause;
+    (void)state;
+    assert_true(sgio_again(2, 0, attention, sizeof attention, &pause) && !pause);
+    assert_true(sgio_again(2, 0, transition, sizeof transition, &pause) && pause);
+    assert_true(sgio_again(0x08, 0, NULL, 0, &pause) && pause); /* BUSY, TASK SET FULL */
+    assert_true(sgio_again(0x28, 0, NULL, 0, &pause) && pause);
+    assert_true(sgio_again(0, 0x0e, NULL, 0, &pause) && pause); /* the session is gone for a while */
+    assert_false(sgio_again(2, 0, medium, sizeof medium, &pause));
+    assert_false(sgio_again(2, 0, no_medium, sizeof no_medium, &pause));
+    assert_false(sgio_again(0x18, 0, NULL, 0, &pause)); /* RESERVATION CONFLICT */
+    assert_false(sgio_again(0, 0x01, NULL, 0, &pause)); /* no such device any more */
+}
+
 static void vpd83(void **state) {
     /* T10 name, a port's NAA (not the unit's), the unit's EUI-64 and NAA. */
     static const unsigned char page[] = {
@@ -465,7 +482,8 @@ int main(void) {
         cmocka_unit_test(fibre_channel), cmocka_unit_test(partition), cmocka_unit_test(multipath), cmocka_unit_test(multipath_policy),
         cmocka_unit_test(multipath_status), cmocka_unit_test(device_mapper), cmocka_unit_test(nvme_multipath),
         cmocka_unit_test(other_transports), cmocka_unit_test(loop), cmocka_unit_test(nothing_known),
-        cmocka_unit_test(users), cmocka_unit_test(errors_are_watched), cmocka_unit_test(vpd83),
+        cmocka_unit_test(users), cmocka_unit_test(errors_are_watched),
+        cmocka_unit_test(commands_that_are_sent_again), cmocka_unit_test(vpd83),
     };
     return cmocka_run_group_tests(tests, make_all, drop_all);
 }
