@@ -69,11 +69,11 @@ static enum io_durability durability(const struct worker *workers, unsigned n, c
     return DURABILITY_VOLATILE;
 }
 
-/* What a context noted of itself as it was lost has no I/O that it is counted for. Else the last failure is what ended
- * it; earlier ones may have been of another kind. */
-static const struct kind *why_lost(const struct worker *w) {
+/* What ended a worker's context: a kind that no I/O came back with is the backend's reason for giving up; else the last
+ * failure, as earlier ones may have been of another kind. */
+static const struct kind *reason(const struct worker *w) {
     for (unsigned i = 0; i < w->kinds.n; i++)
-        if (!w->kinds.kind[i].count) return &w->kinds.kind[i];
+        if (w->kinds.kind[i].count == 0) return &w->kinds.kind[i];
     return w->kinds.n ? &w->kinds.kind[w->last_kind] : NULL;
 }
 
@@ -85,7 +85,7 @@ static void set_status(struct record *r, const struct worker *workers, unsigned 
     for (unsigned i = 0; i < n; i++) {
         if (workers[i].lost) {
             r->status = RUN_LOST;
-            const struct kind *k = why_lost(&workers[i]);
+            const struct kind *k = reason(&workers[i]);
             snprintf(r->error, sizeof r->error, "%s", k && k->text[0] ? k->text : strerror(-workers[i].lost));
             return;
         }
