@@ -40,7 +40,7 @@ enum open_mode {
 enum object_kind { OBJECT_FILE, OBJECT_LUN, OBJECT_DEVICE, OBJECT_NULL };
 enum answer { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
 
-#define FACTS_IDENTITIES 4
+#define FACTS_IDENTITIES 8
 
 /* The truth about one opened object, as far as it could be asked. Constant after open. */
 struct facts {
@@ -58,9 +58,11 @@ struct facts {
     bool can_flush;
     uint64_t fs_free, fs_total; /* OBJECT_FILE: of the file system, for unprivileged use; fs_total 0: unknown */
     /* "fsid:.../fileid:..." | "naa.6006..." "eui..." "t10..." "serial..." (VPD 83, then 80) | "dev:8:16" | "file:MAJ:MIN:INO";
-     * [0] is the one to show and to consent by. A loop device lists its backing file's identity as [1]. */
+     * [0] is the one to show and to consent by. A loop device lists its backing file's identity as [1], a file on a kernel
+     * NFS mount what nfs:// may call it. */
     char identity[FACTS_IDENTITIES][128];
     dev_t rdev;                 /* OBJECT_DEVICE: the device; else 0 */
+    uint64_t incarnation;       /* OBJECT_DEVICE: another one whenever another disk or medium has come under this name; 0: unknown */
     char root_fs;               /* OBJECT_FILE: 1 if it lies on the machine's root file system */
     char in_use[256];           /* not "": words why this is never to be written (reservation, .lck- beside it, O_EXCL refused) */
     char summary[280];          /* one line for people: "NFSv3 TCP 10.0.0.1:/vol1 vm.dat, 4 GiB" */

@@ -165,7 +165,7 @@ bool iscsibe_parse_provisioning(const uint8_t *p, size_t len, struct iscsibe_pro
     return true;
 }
 
-/* ---- capacity, mode, reservations ---- */
+/* ---- capacity, mode ---- */
 
 bool iscsibe_parse_capacity16(const uint8_t *p, size_t len, struct iscsibe_capacity *out) {
     if (len < 16) return false;
@@ -200,20 +200,5 @@ bool iscsibe_parse_mode(const uint8_t *p, size_t len, bool ten, struct iscsibe_m
         }
         at += size;
     }
-    return true;
-}
-
-bool iscsibe_parse_keys(const uint8_t *p, size_t len, unsigned *n, uint64_t *first) {
-    if (len < 8) return false;
-    *n = be32(p + 4) / 8; /* what there are, even if they did not all fit */
-    *first = *n && len >= 16 ? be64(p + 8) : 0;
-    return true;
-}
-
-bool iscsibe_parse_reservation(const uint8_t *p, size_t len, bool *reserved, uint64_t *key, unsigned *type) {
-    if (len < 8) return false;
-    *reserved = be32(p + 4) >= 16;
-    *key = *reserved && len >= 16 ? be64(p + 8) : 0;
-    *type = *reserved && len >= 22 ? p[21] & 0x0fu : 0;
     return true;
 }

@@ -48,10 +48,6 @@ bool iscsibe_parse_capacity10(const uint8_t *p, size_t len, struct iscsibe_capac
 struct iscsibe_mode { bool write_protected, dpofua, has_caching, wce, rcd; };
 bool iscsibe_parse_mode(const uint8_t *p, size_t len, bool ten, struct iscsibe_mode *out); /* MODE SENSE(6) or (10) */
 
-/* PERSISTENT RESERVE IN: number of keys, the first of them; is there a reservation, its key and type. */
-bool iscsibe_parse_keys(const uint8_t *p, size_t len, unsigned *n, uint64_t *first);
-bool iscsibe_parse_reservation(const uint8_t *p, size_t len, bool *reserved, uint64_t *key, unsigned *type);
-
 /* REPORT LUNS as words "0, 1, 5"; how many there are. */
 unsigned iscsibe_luns_words(const uint8_t *p, size_t len, char *buf, size_t size);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Opening a LUN: login, everything that it says about itself, logout. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "backends/net/sock.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "scsi/reserve.h"
 
 struct opening {
     struct iscsibe_session *s;
@@ -174,33 +174,23 @@ static void ask_flush(struct opening *o) {
 /* ---- who else uses it ---- */
 
 static void ask_reservations(struct opening *o, bool conflict) {
-    const uint8_t keys[10] = { 0x5e, 0x00, [7] = 0x10 }, held[10] = { 0x5e, 0x01, [8] = 64 };
     struct iscsibe_reply reply;
     struct facts *f = o->facts;
-    uint64_t first = 0, key = 0;
-    unsigned n = 0, type = 0;
-    bool reserved = false, known = false;
+    struct reserve r = { .known = false };
 
     if (conflict)
         snprintf(f->in_use, sizeof f->in_use, "it is reserved by another initiator (RESERVATION CONFLICT)");
-    if (iscsibe_ask(o->s, keys, sizeof keys, 4096, &reply))
-        known = iscsibe_parse_keys(reply.data, reply.len, &n, &first);
-    if (iscsibe_ask(o->s, held, sizeof held, 64, &reply))
-        known |= iscsibe_parse_reservation(reply.data, reply.len, &reserved, &key, &type);
-    if (!known) {
+    if (iscsibe_ask(o->s, reserve_cdb_keys, RESERVE_CDB, RESERVE_KEYS_LEN, &reply))
+        r.known = reserve_parse_keys(reply.data, reply.len, &r.keys, &r.first);
+    if (iscsibe_ask(o->s, reserve_cdb_held, RESERVE_CDB, RESERVE_HELD_LEN, &reply))
+        r.known |= reserve_parse_held(reply.data, reply.len, &r.reserved, &r.key, &r.type);
+    if (!r.known) {
         kv_text(&f->negotiated, "persistent_reservations", "not answered");
         return;
     }
-    kv_uint(&f->negotiated, "registered_keys", n);
-    kv_bool(&f->negotiated, "reserved", reserved);
-    if (reserved)
-        snprintf(f->in_use, sizeof f->in_use,
-                 "it has a persistent reservation (key %016" PRIx64 ", type %u) and %u registered "
-                 "keys: a cluster uses it",
-                 key, type, n);
-    else if (n)
-        snprintf(f->in_use, sizeof f->in_use, "%u persistent reservation keys are registered (the first: %016" PRIx64
-                 "): a cluster uses it", n, first);
+    kv_uint(&f->negotiated, "registered_keys", r.keys);
+    kv_bool(&f->negotiated, "reserved", r.reserved);
+    if (r.reserved || r.keys) reserve_words(&r, f->in_use, sizeof f->in_use);
 }
 
 static int ask_alua(struct opening *o, struct err *err) {

@@ -34,6 +34,7 @@ struct aio_ring {
     struct clock *clock;
     struct kinds *kinds;
     int lost;                   /* negative errno */
+    unsigned seen;             /* doubts of how.guard */
     uint64_t submits, waits, full;
 };
 
@@ -108,6 +109,7 @@ static struct iocb *patch(struct aio_ring *a, struct request *r) {
 
 int aio_ring_submit(struct aio_ring *a, struct request *const *requests, unsigned n) {
     if (__builtin_expect(a->lost, 0)) return a->lost;
+    if ((a->lost = devguard_admit(a->how.guard, &a->seen, a->kinds))) return a->lost;
     if (n > a->depth - a->lent) n = a->depth - a->lent;
     if (!n) return 0;
     for (unsigned i = 0; i < n; i++) a->batch[i] = patch(a, requests[i]);
@@ -134,6 +136,7 @@ static void failed(struct aio_ring *a, struct completion *c, int error) {
     c->result = -error;
     c->kind = local_kind(a->kinds, error, a->how.object);
     c->stable = false;
+    if (error != EINVAL) devguard_doubt(a->how.guard);
     if (local_is_lost(error)) a->lost = -error;
 }
 

@@ -7,6 +7,7 @@
 #define BACKENDS_LOCAL_AIO_RING_H
 
 #include "backends/backend.h"
+#include "backends/local/devguard.h"
 #include "backends/local/errors.h"
 
 struct aio_ring; /* one per context */
@@ -17,6 +18,7 @@ struct aio_ring_how {
     bool plain_stable;        /* a plain completed write is on stable storage */
     bool dsync_stable;        /* so is one with RWF_DSYNC or RWF_SYNC */
     bool plain_getevents;     /* for tests: reap by io_getevents only */
+    struct devguard *guard;   /* of a device; NULL: none */
 };
 
 int aio_ring_attach(const struct aio_ring_how *how, const struct attach_how *attach, struct aio_ring **out,

@@ -25,10 +25,13 @@
 #include "backends/backend.h"
 #include "backends/local/aio_ring.h"
 #include "backends/local/blockdev.h"
+#include "backends/local/devguard.h"
+#include "backends/local/devwatch.h"
+#include "backends/local/dm.h"
 #include "backends/local/helpers.h"
 #include "backends/local/kernel.h"
 #include "backends/local/mountinfo.h"
-#include "backends/local/multipath.h"
+#include "backends/local/reservations.h"
 #ifdef HAVE_LIBURING
 #include "backends/local/uring.h"
 #endif
@@ -50,6 +53,8 @@ struct block_conf {
 struct handle {
     int fd;
     dev_t rdev;
+    struct devguard *guard;
+    struct devwatch *watch;    /* NULL: nothing to watch, or nothing is written */
     bool plain_stable, direct, uring;
     struct kernel_conf asked;
     struct kernel kernel;
@@ -206,7 +211,7 @@ static void buffered_facts(struct facts *f) {
 static int block_open(const struct open_how *how, struct handle **out, struct facts *f, struct err *err) {
     const struct block_conf *conf = how->conf;
     const char *path = conf->path;
-    char safe[400], near[400];
+    char safe[400], near[400], stale[256];
     struct stat st;
     text_safe(safe, sizeof safe, path, strlen(path));
     if (how->mode == OPEN_CREATE) return err_set(err, STATUS_TARGET, "%s: a block device cannot be created", safe);
@@ -226,8 +231,12 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
         goto fail;
     }
     if (check_kind(safe, &st, err) < 0 || ask_device(fd, safe, f, err) < 0) goto fail;
-    if (!(h = malloc(sizeof *h))) {
+    if (!(h = calloc(1, sizeof *h)) || !(h->guard = devguard_new(SYS, st.st_rdev, fd, stale, sizeof stale))) {
         err_set(err, STATUS_TARGET, "%s: out of memory", safe);
+        goto fail;
+    }
+    if (how->mode == OPEN_WRITE && devwatch_start(SYS, st.st_rdev, h->guard, &h->watch, err) < 0) {
+        err_prefix(err, "%s", safe);
         goto fail;
     }
     f->exists = true;
@@ -240,14 +249,23 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
     f->delay_ns = conf->delay;
     snprintf(f->engine, sizeof f->engine, "%s O_DIRECT", engine_names[conf->engine]);
     blockdev_facts(SYS, st.st_rdev, f);
-    multipath_facts("/dev/mapper/control", st.st_rdev, &f->negotiated);
+    dm_facts(SYS, "/dev/mapper/control", st.st_rdev, f);
     if (!conf->direct) buffered_facts(f);
     if (how->mode == OPEN_READ) ask_in_use(path, st.st_rdev, f);
-    *h = (struct handle){.fd = fd, .rdev = st.st_rdev, .plain_stable = f->volatile_cache == ANSWER_NO,
-                         .direct = conf->direct, .uring = conf->engine == ENGINE_IO_URING, .asked = conf->kernel};
+    if (*stale && !f->in_use[0]) snprintf(f->in_use, sizeof f->in_use, "%s", stale);
+    reservations_facts(SYS, st.st_rdev, fd, f);
+    f->incarnation = devguard_sequence(fd);
+    h->fd = fd;
+    h->rdev = st.st_rdev;
+    h->plain_stable = f->volatile_cache == ANSWER_NO;
+    h->direct = conf->direct;
+    h->uring = conf->engine == ENGINE_IO_URING;
+    h->asked = conf->kernel;
     *out = h;
     return 0;
 fail:
+    if (h) devguard_free(h->guard);
+    free(h);
     close(fd);
     return -1;
 }
@@ -255,6 +273,8 @@ fail:
 static void block_close(struct handle *h) {
     if (!h) return;
     kernel_put_back(&h->kernel);
+    devwatch_stop(h->watch);
+    devguard_free(h->guard);
     close(h->fd);
     free(h);
 }
@@ -275,15 +295,18 @@ static int block_wire_ios(struct handle *h, uint64_t *ios) {
 
 static int attach_engine(struct handle *h, const struct attach_how *how, struct context *c, struct err *err) {
     struct aio_ring_how ring = {
-        .fd = h->fd, .object = LOCAL_DEVICE, .plain_stable = h->plain_stable, .dsync_stable = true
+        .fd = h->fd, .object = LOCAL_DEVICE, .plain_stable = h->plain_stable, .dsync_stable = true,
+        .guard = h->guard
     };
     struct helpers_how helpers = {
-        .fd = h->fd, .object = LOCAL_DEVICE, .plain_stable = h->plain_stable, .dsync_stable = true
+        .fd = h->fd, .object = LOCAL_DEVICE, .plain_stable = h->plain_stable, .dsync_stable = true,
+        .guard = h->guard
     };
     if (!h->direct) return helpers_attach(&helpers, how, &c->helpers, err);
 #ifdef HAVE_LIBURING
     struct uring_how uring = {
-        .fd = h->fd, .object = LOCAL_DEVICE, .plain_stable = h->plain_stable, .dsync_stable = true
+        .fd = h->fd, .object = LOCAL_DEVICE, .plain_stable = h->plain_stable, .dsync_stable = true,
+        .guard = h->guard
     };
     if (h->uring) return uring_attach(&uring, how, &c->uring, err);
 #endif
@@ -291,6 +314,8 @@ static int attach_engine(struct handle *h, const struct attach_how *how, struct 
 }
 
 static int block_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
+    char why[240];
+    if (!devguard_same(h->guard, why, sizeof why)) return err_set(err, STATUS_TARGET, "%s", why);
     struct context *c = calloc(1, sizeof *c);
     if (!c) return err_set(err, STATUS_TARGET, "out of memory");
     if (attach_engine(h, how, c, err) < 0) {

@@ -6,15 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "backends/local/blockid.h"
 #include "backends/local/mountinfo.h"
+#include "backends/local/roads.h"
 #include "backends/local/sysfs.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "linux/loopdev.h"
 
 /* The folder of the device itself, and that of the disk it is a part of (the same for a whole disk). */
 struct place {
@@ -86,7 +87,7 @@ static void queue_facts(const char *disk, struct facts *f) {
     }
 }
 
-static void dm_facts(const char *sys, const char *disk, struct facts *f) {
+static void slave_facts(const char *sys, const char *disk, struct facts *f) {
     char text[256], path[PATH_MAX + 300], paths[1024] = "";
     if (sysfs_text(text, sizeof text, "%s/dm/name", disk)) kv_text(&f->negotiated, "dm_name", "%s", text);
     if (sysfs_text(text, sizeof text, "%s/dm/uuid", disk)) kv_text(&f->negotiated, "dm_uuid", "%s", text);
@@ -123,21 +124,21 @@ static void add_identity(struct facts *f, const char *identity) {
     }
 }
 
-static void loop_facts(const char *own, struct facts *f) {
-    char file[PATH_MAX], safe[600], identity[96];
+static void loop_facts(const char *own, const char *name, dev_t dev, struct facts *f) {
+    char safe[600], identity[96];
     uint64_t dio;
-    struct stat st;
-    if (!sysfs_text(file, sizeof file, "%s/loop/backing_file", own)) return;
-    kv_text(&f->negotiated, "backing_file", "%s", text_safe(safe, sizeof safe, file, strlen(file)));
+    struct loopdev loop;
+    if (!loopdev_ask(own, name, dev, &loop)) return;
+    kv_text(&f->negotiated, "backing_file", "%s", text_safe(safe, sizeof safe, loop.path, strlen(loop.path)));
     if (sysfs_uint(&dio, "%s/loop/dio", own)) {
         kv_bool(&f->negotiated, "loop_direct_io", dio != 0);
         if (!dio)
             kv_text(&f->warnings, "page-cache", "this loop device goes through the page cache of the host "
                     "(losetup --direct-io=on avoids it): numbers may be those of memory");
     }
-    if (stat(file, &st) < 0) return;
-    snprintf(identity, sizeof identity, "file:%u:%u:%llu", major(st.st_dev), minor(st.st_dev),
-             (unsigned long long)st.st_ino);
+    if (!loop.known || loop.rdev) return;
+    snprintf(identity, sizeof identity, "file:%u:%u:%llu", major(loop.dev), minor(loop.dev),
+             (unsigned long long)loop.ino);
     add_identity(f, identity);
 }
 
@@ -167,9 +168,33 @@ static void summarise(const struct place *p, const char *transport, const char *
     snprintf(f->summary, sizeof f->summary, "%.160s, %s", safe, units_size_human(size, sizeof size, f->size));
 }
 
+/* "FC", "FC, iSCSI": of the disks that a map, an array or a volume ends at. */
+static const char *below(const char *sys, dev_t dev, char *buf, size_t len) {
+    struct roads *roads = roads_find(sys, dev);
+    struct kv ignored = {.n = 0};
+    *buf = 0;
+    for (unsigned i = 0; roads && i < roads->n; i++) {
+        const char *one = roads->road[i].dev == dev ? "" : blockid_transport(sys, roads->road[i].folder, "", &ignored);
+        size_t at = strlen(buf);
+        if (*one && !strstr(buf, one)) snprintf(buf + at, len - at, "%s%s", at ? ", " : "", one);
+    }
+    kv_free(&ignored);
+    free(roads);
+    return buf;
+}
+
+/* Of the kernel's own NVMe multipathing; a dm-multipath map tells by its status. */
+static void path_warning(struct facts *f) {
+    const struct kv_item *paths = kv_find(&f->negotiated, "paths");
+    uint64_t failed = kv_get_uint(&f->negotiated, "paths_failed", 0);
+    if (failed && paths)
+        kv_text(&f->warnings, "paths-failed", "%llu of the paths failed (%s): what is measured is what is left of it",
+                (unsigned long long)failed, paths->text);
+}
+
 void blockdev_facts(const char *sys, dev_t dev, struct facts *f) {
     struct place p;
-    char name[64];
+    char name[64], roads[128];
     uint64_t value;
     find_place(sys, dev, &p);
     blockdev_name(sys, dev, name, sizeof name);
@@ -180,13 +205,15 @@ void blockdev_facts(const char *sys, dev_t dev, struct facts *f) {
         kv_text(&f->warnings, "alignment", "the partition is off the disk's alignment by %llu bytes",
                 (unsigned long long)value);
     const char *transport = blockid_transport(sys, p.disk, "", &f->negotiated);
+    if (!*transport) transport = below(sys, dev, roads, sizeof roads);
     if (*transport) kv_text(&f->negotiated, "transport", "%s", transport);
     if (!strcmp(transport, "memory")) {
         f->volatile_cache = ANSWER_YES;
         kv_text(&f->warnings, "memory", "%s is memory of this host, no storage", name);
     }
-    dm_facts(sys, p.disk, f);
-    loop_facts(p.own, f);
+    path_warning(f);
+    slave_facts(sys, p.disk, f);
+    loop_facts(p.own, name, dev, f);
     summarise(&p, transport, name, f);
 }
 

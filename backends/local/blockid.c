@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/local/nvme.h"
 #include "backends/local/sysfs.h"
 #include "base/text.h"
 
@@ -128,13 +129,6 @@ static void kernel_iscsi(const char *sys, const char *session, const char *prefi
     note(out, prefix, "portal", text);
 }
 
-static const char *nvme(const char *disk, const char *prefix, struct kv *out) {
-    char text[256];
-    if (sysfs_text(text, sizeof text, "%s/device/transport", disk)) note(out, prefix, "nvme_transport", text);
-    if (sysfs_text(text, sizeof text, "%s/device/address", disk)) note(out, prefix, "nvme_address", text);
-    return "NVMe";
-}
-
 const char *blockid_transport(const char *sys, const char *disk, const char *prefix, struct kv *out) {
     static const struct { const char *component, *name; } others[] = {
         {"end_device-", "SAS"}, {"ata", "SATA"}, {"usb", "USB"}, {"virtio", "virtio"}, {"vbd-", "Xen"},
@@ -148,7 +142,7 @@ const char *blockid_transport(const char *sys, const char *disk, const char *pre
     if (!strncmp(name, "zram", 4) || !strncmp(name, "ram", 3)) return "memory";
     if (!strncmp(name, "nbd", 3)) return "NBD";
     if (!strncmp(name, "rbd", 3)) return "RBD";
-    if (!strncmp(name, "nvme", 4)) return nvme(disk, prefix, out);
+    if (!strncmp(name, "nvme", 4)) return nvme_transport(disk, prefix, out);
     if (component(path, "rport-", word, sizeof word)) {
         fibre_channel(sys, path, word, prefix, out);
         return "FC";

@@ -15,7 +15,7 @@
 bool blockid_wwid(const char *disk, char *buf, size_t len);
 /* The best designator of the logical unit in a VPD page 83h, as above. */
 bool blockid_vpd83(const unsigned char *page, size_t n, char *buf, size_t len);
-/* "FC" "iSCSI" "SAS" "SATA" "NVMe" "virtio" "loop" ...; what else is known (WWPN, speed, portal) goes to `out`, with
+/* "FC" "iSCSI" "SAS" "SATA" "NVMe/TCP" "virtio" "loop" ...; what else is known (WWPN, speed, portal) goes to `out`, with
  * names that begin with `prefix`. Returns a static string, "" where unknown. */
 const char *blockid_transport(const char *sys, const char *disk, const char *prefix, struct kv *out);
 

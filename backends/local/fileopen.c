@@ -23,6 +23,7 @@
 #include "backends/local/fs.h"
 #include "backends/local/helpers.h"
 #include "backends/local/mountinfo.h"
+#include "backends/local/nfsmount.h"
 #include "backends/local/path.h"
 #include "backends/local/sysfs.h"
 #include "base/text.h"
@@ -290,6 +291,7 @@ static void common_facts(const struct opening *o, struct handle *h, struct facts
     f->delay_ns = o->conf->delay;
     h->asked = o->conf->kernel;
     f->max_io = FILE_MAX_IO;
+    if (o->class == FS_NFS && o->mount) nfsmount_facts(o->mount, h->dev, h->fd, f);
     fs_facts(o->class, o->mount, h->direct || h->fd < 0, f);
     h->plain_stable = f->volatile_cache == ANSWER_NO;
     h->dsync_stable = f->dpofua == ANSWER_YES;

@@ -123,7 +123,31 @@ static void class_warnings(enum fs_class class, const char *type, struct kv *w) 
                 "attribute");
 }
 
-static void durability(enum fs_class class, bool direct, struct facts *f) {
+/* The kernel's client with O_DIRECT returns no write before the server has said that it is on stable storage: FILE_SYNC
+ * where one request does, UNSTABLE and a COMMIT where it takes several. With parallel NFS it depends on the layout. */
+static void nfs_durability(const struct mount *m, struct facts *f) {
+    char version[16] = "", wsize[32] = "";
+    const struct kv_item *pnfs = kv_find(&f->negotiated, "mount_pnfs");
+    if (m) mountinfo_option(m->super, "vers", version, sizeof version);
+    if (m) mountinfo_option(m->super, "wsize", wsize, sizeof wsize);
+    bool old = !strcmp(version, "3") || !strcmp(version, "2") || !strcmp(version, "4.0");
+    if (!old && !(*version && pnfs && !strcmp(pnfs->text, "not configured"))) {
+        f->volatile_cache = ANSWER_UNKNOWN;
+        return;
+    }
+    f->volatile_cache = ANSWER_NO;
+    kv_text(&f->negotiated, "nfs_writes", "up to wsize%s%.31s%s FILE_SYNC, larger ones UNSTABLE with COMMIT before they "
+            "are done: on stable storage when answered, if the server speaks the truth", *wsize ? " (" : "", wsize,
+            *wsize ? " bytes)" : "");
+}
+
+static bool mounted_sync(const struct mount *m) {
+    char value[8];
+    return m && (mountinfo_option(m->super, "sync", value, sizeof value) ||
+                 mountinfo_option(m->options, "sync", value, sizeof value));
+}
+
+static void durability(enum fs_class class, const struct mount *m, bool direct, struct facts *f) {
     f->dpofua = ANSWER_YES;
     f->volatile_cache = ANSWER_YES; /* the disk's cache, or the page cache; and metadata is not yet written */
     f->can_flush = true;
@@ -134,7 +158,7 @@ static void durability(enum fs_class class, bool direct, struct facts *f) {
         f->dpofua = ANSWER_UNKNOWN; /* a server without an fsync of its own answers success too */
         if (direct) f->volatile_cache = ANSWER_UNKNOWN;
     } else if (class == FS_NFS && direct) {
-        f->volatile_cache = ANSWER_UNKNOWN; /* the client commits by itself; what that means is the server's to know */
+        nfs_durability(m, f);
     }
 }
 
@@ -142,8 +166,8 @@ void fs_facts(enum fs_class class, const struct mount *m, bool direct, struct fa
     const char *type = m ? m->type : "file system";
     char safe[80], data[32];
     text_safe(safe, sizeof safe, type, strlen(type));
-    durability(class, direct, f);
     if (m) mount_facts(class, m, &f->negotiated);
+    durability(class, m, direct, f);
     class_warnings(class, safe, &f->warnings);
     if (m && !strcmp(type, "ext4") && mountinfo_option(m->super, "data", data, sizeof data) && !strcmp(data, "journal"))
         kv_text(&f->warnings, "data-journal",
@@ -156,7 +180,10 @@ void fs_facts(enum fs_class class, const struct mount *m, bool direct, struct fa
                 "mounted so that fsync does not flush caches (nobarrier, or an overlay that is "
                 "volatile): writes that were called stable may be lost");
     }
+    /* Every write is one with O_SYNC then. */
+    if ((class == FS_LOCAL || class == FS_NFS) && f->dpofua == ANSWER_YES && mounted_sync(m)) f->volatile_cache = ANSWER_NO;
     if (!direct)
         kv_text(&f->warnings, "page-cache", "the page cache of this host is in the path: reads of what it holds never "
-                "reach the storage, and writes are done when they are in memory");
+                "reach the storage, and writes are done when they are %s",
+                f->volatile_cache == ANSWER_NO ? "stored (mounted sync)" : "in memory");
 }

@@ -23,7 +23,7 @@ enum fs_class {
 /* By the magic number of statfs, and by the mount's type ("" if unknown) where the magic does not tell. */
 enum fs_class fs_classify(uint64_t magic, const char *type);
 /* Durability answers; type, source, mount options and the parameters that matter to `negotiated`; what people should
- * know to `warnings`. `m` may be NULL. `direct`: O_DIRECT is in force. */
+ * know to `warnings`. Of parallel NFS f->negotiated tells before ("mount_pnfs"). `m` may be NULL. `direct`: O_DIRECT is in force. */
 void fs_facts(enum fs_class class, const struct mount *m, bool direct, struct facts *f);
 
 #endif

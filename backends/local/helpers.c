@@ -36,6 +36,7 @@ struct helpers {
     struct clock *clock;
     struct kinds *kinds;
     int lost;
+    unsigned seen;             /* doubts of how.guard */
     uint64_t waits;
 };
 
@@ -142,7 +143,7 @@ void helpers_detach(struct helpers *p) {
 }
 
 int helpers_submit(struct helpers *p, struct request *const *requests, unsigned n) {
-    if (p->lost) return p->lost;
+    if (p->lost || (p->lost = devguard_admit(p->how.guard, &p->seen, p->kinds))) return p->lost;
     if (n > p->depth - p->lent) n = p->depth - p->lent;
     for (unsigned i = 0; i < n; i++) {
         struct helper *h = &p->helper[requests[i]->slot];
@@ -174,6 +175,7 @@ static void deliver(struct helpers *p, struct completion *out, const struct help
     if (h->result < 0) {
         out->kind = local_kind(p->kinds, (int)-h->result, p->how.object);
         out->stable = false;
+        devguard_doubt(p->how.guard);
         if (local_is_lost((int)-h->result)) p->lost = (int)h->result;
     }
     p->lent--;

@@ -12,6 +12,7 @@
 #define BACKENDS_LOCAL_HELPERS_H
 
 #include "backends/backend.h"
+#include "backends/local/devguard.h"
 #include "backends/local/errors.h"
 
 #define HELPERS_MAX 256 /* threads per context, so also its largest depth */
@@ -22,6 +23,7 @@ struct helpers_how {
     int fd;                   /* stays the caller's */
     enum local_object object;
     bool plain_stable, dsync_stable; /* as in struct aio_ring_how */
+    struct devguard *guard;   /* of a device; NULL: none */
 };
 
 int helpers_attach(const struct helpers_how *how, const struct attach_how *attach, struct helpers **out,

@@ -24,6 +24,7 @@ struct uring {
     struct clock *clock;
     struct kinds *kinds;
     int lost;                   /* negative errno */
+    unsigned seen;             /* doubts of how.guard */
     uint64_t submits, waits, full;
 };
 
@@ -130,6 +131,7 @@ static void take_back(struct uring *u) {
 
 int uring_submit(struct uring *u, struct request *const *requests, unsigned n) {
     if (__builtin_expect(u->lost, 0)) return u->lost;
+    if ((u->lost = devguard_admit(u->how.guard, &u->seen, u->kinds))) return u->lost;
     if (n > u->depth - u->lent) n = u->depth - u->lent;
     if (!n) return 0;
     for (unsigned i = 0; i < n; i++) fill(u, io_uring_get_sqe(&u->ring), requests[i]);
@@ -152,6 +154,7 @@ static void failed(struct uring *u, struct completion *c, int error) {
     c->result = -error;
     c->kind = local_kind(u->kinds, error, u->how.object);
     c->stable = false;
+    if (error != EINVAL) devguard_doubt(u->how.guard);
     if (local_is_lost(error)) u->lost = -error;
 }
 

@@ -7,6 +7,7 @@
 #define BACKENDS_LOCAL_URING_H
 
 #include "backends/backend.h"
+#include "backends/local/devguard.h"
 #include "backends/local/errors.h"
 
 struct uring; /* one per context */
@@ -17,6 +18,7 @@ struct uring_how {
     enum local_object object;
     bool plain_stable;        /* a plain completed write is on stable storage */
     bool dsync_stable;        /* so is one with RWF_DSYNC or RWF_SYNC */
+    struct devguard *guard;   /* of a device; NULL: none */
 };
 
 int uring_attach(const struct uring_how *how, const struct attach_how *attach, struct uring **out, struct err *err);

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "backends/nfs/nfs_open.h"
-#include "base/rng.h"
+#include "backends/net/nfsname.h"
 #include "base/text.h"
 
 #define READDIR_COUNT 32768u
@@ -147,13 +147,12 @@ static int locks(struct nfsbe_conn *conn, const struct handle *h, struct facts *
  * which the server makes, together with what changes with every write. It is no proof in the other direction, so it is
  * never the first. */
 void nfsbe_identity(const struct handle *h, const struct nfsbe_attr *attr, struct facts *facts) {
-    uint64_t hash = rng_mix(attr->fsid) ^ rng_mix(attr->fileid + 1);
-    for (unsigned i = 0; i < h->file.len; i++) hash = rng_mix(hash ^ (unsigned char)h->file.data[i]);
-    hash = rng_mix(hash ^ attr->ctime);
-    hash = rng_mix(hash ^ attr->size);
     snprintf(facts->identity[0], sizeof facts->identity[0], "fsid:%" PRIx64 "/fileid:%" PRIu64 "/server:%.60s",
              attr->fsid, attr->fileid, h->server.host);
-    snprintf(facts->identity[1], sizeof facts->identity[1], "nfs-handle:%016" PRIx64, hash);
+    const struct nfsname name = { .fsid = attr->fsid, .fileid = attr->fileid, .size = attr->size,
+                                  .handle = (const unsigned char *)h->file.data, .handle_len = h->file.len,
+                                  .ctime_ns = attr->ctime };
+    nfsname(&name, facts->identity[1], sizeof facts->identity[1]);
 }
 
 int nfsbe_facts(struct nfsbe_conn *conn, struct handle *h, const struct nfsbe_attr *attr, struct facts *facts,

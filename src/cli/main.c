@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/url.h"
 #include "cli/command.h"
+#include "cli/descriptors.h"
 #include "cli/leftovers.h"
 #include "cli/secrets.h"
 #include "cli/show.h"
@@ -29,6 +30,16 @@ static enum status unknown_command(const char *word) {
     return complain(&err);
 }
 
+/* Where nobody would see the result, nothing is measured; a result file is enough. */
+static int check_output(const struct args *args, struct err *err) {
+    if (!descriptors_no_output()) return 0;
+    if (!args->options.json || args->options.dry_run)
+        return err_set(err, STATUS_USAGE, "standard output is closed: nothing that is printed would be seen%s",
+                       args->options.json ? "" : " (run --json FILE keeps the result without it)");
+    fprintf(stderr, "samedisk: standard output is closed: the result is in %s only\n", args->options.json);
+    return 0;
+}
+
 static enum status run_command(const struct command *command, int argc, char **argv) {
     struct args args;
     struct err err;
@@ -39,6 +50,8 @@ static enum status run_command(const struct command *command, int argc, char **a
         help_command(command, stdout);
     else if (args.options.version)
         help_version(stdout);
+    else if (check_output(&args, &err))
+        status = complain(&err);
     else {
         leftovers_restore();
         status = command->run(&args);
@@ -65,6 +78,7 @@ static enum status run_line(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     struct err err;
+    if (descriptors_fill(&err)) return complain(&err); /* before anything is opened */
     char **words = secrets_take(argc, argv);
     if (!words) return STATUS_USAGE;
     setlocale(LC_CTYPE, "");  /* for widths on the terminal; numbers keep their '.' */

@@ -69,6 +69,14 @@ static enum io_durability durability(const struct worker *workers, unsigned n, c
     return DURABILITY_VOLATILE;
 }
 
+/* What ended a worker's context: a kind that no I/O came back with is the backend's reason for giving up; else the last
+ * failure, as earlier ones may have been of another kind. */
+static const struct kind *reason(const struct worker *w) {
+    for (unsigned i = 0; i < w->kinds.n; i++)
+        if (w->kinds.kind[i].count == 0) return &w->kinds.kind[i];
+    return w->kinds.n ? &w->kinds.kind[w->last_kind] : NULL;
+}
+
 static void set_status(struct record *r, const struct worker *workers, unsigned n) {
     uint64_t errors = 0;
     for (unsigned i = 0; i < r->errors.n; i++) errors += r->errors.kind[i].count;
@@ -77,8 +85,7 @@ static void set_status(struct record *r, const struct worker *workers, unsigned 
     for (unsigned i = 0; i < n; i++) {
         if (workers[i].lost) {
             r->status = RUN_LOST;
-            /* The last failure is what ended it; earlier ones may have been of another kind. */
-            const struct kind *k = workers[i].kinds.n ? &workers[i].kinds.kind[workers[i].last_kind] : NULL;
+            const struct kind *k = reason(&workers[i]);
             snprintf(r->error, sizeof r->error, "%s", k && k->text[0] ? k->text : strerror(-workers[i].lost));
             return;
         }

@@ -125,7 +125,9 @@ static void disk_identities(struct localdisk_disk *d, const char *folder) {
     n = localdisk_read(path, page, sizeof(page));
     if (n > 0) localdisk_vpd80(d, page, (size_t)n, vendor, model);
     snprintf(path, sizeof(path), "%s/dm/uuid", folder);
-    if (read_line(path, text, sizeof(text)) && strncmp(text, "mpath-", 6) == 0) {
+    if (!read_line(path, text, sizeof(text))) return;
+    snprintf(d->dm_uuid, sizeof(d->dm_uuid), "%.159s", text);
+    if (strncmp(text, "mpath-", 6) == 0) {
         d->multipath = true;
         multipath_identity(d, text + 6);
     }
@@ -236,6 +238,7 @@ int localdisk_scan(const char *sysfs, const char *proc, struct localdisk **out, 
         free(list[i]);
     }
     free(list);
+    if (rc == 0) localdisk_stack(l, sysfs);
     if (rc == 0) rc = localdisk_uses(l, sysfs, proc, err);
 out:
     if (rc != 0)

@@ -8,6 +8,7 @@
 
 #define LOCALDISK_IDENTITIES 12
 #define LOCALDISK_HOLDERS    8
+#define LOCALDISK_UNDER      16
 
 struct localdisk_disk {
     char name[64]; /* as in sysfs */
@@ -19,7 +20,11 @@ struct localdisk_disk {
     unsigned n_identities;
     char holder[LOCALDISK_HOLDERS][64];
     unsigned n_holders;
-    char use[160]; /* "mounted on /srv"; "": by nobody, but see holders */
+    char dm_uuid[160];  /* of a device mapper device; "" */
+    int under[LOCALDISK_UNDER]; /* indices of what it stands on: slaves; of a loop device, the device behind it */
+    unsigned n_under;
+    bool loop, unknown_under;   /* a loop device that is attached; ... to what nobody can tell */
+    char use[160];      /* "mounted on /srv"; "": by nobody, but see holders, and loop devices under which it is */
 };
 
 struct localdisk {
@@ -35,8 +40,10 @@ void localdisk_add_identity(struct localdisk_disk *d, const char *fmt, ...) __at
 void localdisk_vpd83(struct localdisk_disk *d, const unsigned char *page, size_t len);
 void localdisk_vpd80(struct localdisk_disk *d, const unsigned char *page, size_t len, const char *vendor,
                      const char *model);
-/* Mounts, swap, loop devices and btrfs, written into `use`. */
+/* Mounts, swap and btrfs, written into `use`. */
 int localdisk_uses(struct localdisk *l, const char *sysfs, const char *proc, struct err *err);
+/* What stands on what: `under`, and the identities of the files behind loop devices. */
+void localdisk_stack(struct localdisk *l, const char *sysfs);
 struct localdisk_disk *localdisk_by_name(const struct localdisk *l, const char *name);
 struct localdisk_disk *localdisk_by_dev(const struct localdisk *l, dev_t dev);
 /* A whole small file; its length, or -1. A NUL follows what was read. */

@@ -109,23 +109,6 @@ static int read_swaps(struct localdisk *l, const char *proc, struct err *err) {
     return rc;
 }
 
-/* A loop device leaves no holder behind on what it stands on. */
-static void read_loops(struct localdisk *l, const char *sysfs) {
-    char path[PATH_MAX + 128], backing[PATH_MAX];
-    struct stat st;
-
-    for (size_t i = 0; i < l->n; i++) {
-        struct localdisk_disk *loop = &l->disk[i];
-        if (loop->parent >= 0 || strncmp(loop->name, "loop", 4) != 0) continue;
-        snprintf(path, sizeof(path), "%s/block/%s/loop/backing_file", sysfs, loop->name);
-        if (localdisk_read(path, backing, sizeof(backing)) <= 0) continue;
-        backing[strcspn(backing, "\n")] = '\0';
-        claim_path(l, backing, "behind loop device /dev/", loop->name);
-        if (stat(backing, &st) == 0 && S_ISREG(st.st_mode))
-            localdisk_add_identity(loop, "file:%u:%u:%ju", major(st.st_dev), minor(st.st_dev), (uintmax_t)st.st_ino);
-    }
-}
-
 /* A btrfs of several devices is mounted by one of them; sysfs lists them all as long as it is mounted. */
 static void read_btrfs(struct localdisk *l, const char *sysfs) {
     char path[PATH_MAX], devices[PATH_MAX + 300];
@@ -155,6 +138,5 @@ int localdisk_uses(struct localdisk *l, const char *sysfs, const char *proc, str
     if (read_mounts(l, path, false, err) != 0) return -1;
     if (read_swaps(l, proc, err) != 0) return -1;
     read_btrfs(l, sysfs);
-    read_loops(l, sysfs);
     return 0;
 }

@@ -74,12 +74,16 @@ static int check_unchanged(const struct target *t, const struct member *m, const
     if (!now->exists)
         return err_set(err, STATUS_TARGET, "%s: %s is gone since it was examined", t->label,
                        show_url(m, url, sizeof(url)));
-    if (before->identity[0][0] && !identity_common(before->identity, FACTS_IDENTITIES, now->identity, FACTS_IDENTITIES))
+    /* The best name decides: a worse one in common, as the device's number, may be another disk's by now. */
+    if (before->identity[0][0] && !identity_equal(before->identity[0], now->identity[0]))
         return err_set(err, STATUS_TARGET, "%s: %s was %s when it was examined, and is %s now", t->label,
                        show_url(m, url, sizeof(url)),
                        text_safe(was, sizeof(was), before->identity[0], sizeof(before->identity[0])),
                        now->identity[0][0] ? text_safe(is, sizeof(is), now->identity[0], sizeof(now->identity[0]))
                                            : "without an identity");
+    if (strncmp(before->identity[0], "dev:", 4) == 0 && before->incarnation != now->incarnation)
+        return err_set(err, STATUS_TARGET, "%s: %s is another device under the same name than the one that was examined",
+                       t->label, show_url(m, url, sizeof(url)));
     if (before->size != now->size)
         return err_set(err, STATUS_TARGET, "%s: %s had %" PRIu64 " bytes when it was examined, and has %" PRIu64 " now",
                        t->label, show_url(m, url, sizeof(url)), before->size, now->size);

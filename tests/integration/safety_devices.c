@@ -33,8 +33,8 @@
 extern const struct backend backend_block, backend_file;
 
 struct bench {
-    char folder[64], image[100], loop[32], mount_point[100];
-    int image_fd, loop_fd;
+    char folder[64], image[100], loop[32], upper[32], mount_point[100];
+    int image_fd, loop_fd, upper_fd;
     struct target target[2], *targets[2];
     struct clock clock;
     struct safety_wish wish;
@@ -45,31 +45,48 @@ struct bench {
 
 static bool may_run;
 
-static int attach_loop(struct bench *b) {
-    struct loop_config config = {.fd = (uint32_t)b->image_fd, .block_size = 512, .info.lo_flags = LO_FLAGS_PARTSCAN};
+/* A loop device on what `fd` is: its name and descriptor. */
+static int attach_loop_on(int fd, const char *file, char *name, size_t len, int *loop_fd) {
+    struct loop_config config = {.fd = (uint32_t)fd, .block_size = 512, .info.lo_flags = LO_FLAGS_PARTSCAN};
 
     for (int tries = 0; tries < 20; tries++) { /* another program may be faster */
         int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
         int n = control < 0 ? -1 : ioctl(control, LOOP_CTL_GET_FREE);
         if (control >= 0) close(control);
         if (n < 0) return -1;
-        snprintf(b->loop, sizeof(b->loop), "/dev/loop%d", n);
-        b->loop_fd = open(b->loop, O_RDWR | O_CLOEXEC);
-        if (b->loop_fd < 0) return -1;
-        snprintf((char *)config.info.lo_file_name, sizeof(config.info.lo_file_name), "%.63s", b->image);
-        if (ioctl(b->loop_fd, LOOP_CONFIGURE, &config) == 0) return 0;
-        close(b->loop_fd);
-        b->loop_fd = -1;
-        if (errno != EBUSY) return -1;
+        snprintf(name, len, "/dev/loop%d", n);
+        *loop_fd = open(name, O_RDWR | O_CLOEXEC);
+        if (*loop_fd < 0) return -1;
+        snprintf((char *)config.info.lo_file_name, sizeof(config.info.lo_file_name), "%.63s", file);
+        if (ioctl(*loop_fd, LOOP_CONFIGURE, &config) == 0) return 0;
+        int error = errno;
+        close(*loop_fd);
+        *loop_fd = -1;
+        if (error != EBUSY) return -1;
     }
     return -1;
+}
+
+static int attach_loop(struct bench *b) {
+    return attach_loop_on(b->image_fd, b->image, b->loop, sizeof(b->loop), &b->loop_fd);
+}
+
+static int attach_upper(struct bench *b, int fd) {
+    return attach_loop_on(fd, "", b->upper, sizeof(b->upper), &b->upper_fd);
+}
+
+static void detach_upper(struct bench *b) {
+    if (b->upper_fd < 0) return;
+    ioctl(b->upper_fd, LOOP_CLR_FD);
+    close(b->upper_fd);
+    b->upper_fd = -1;
 }
 
 static int setup(void **state) {
     struct bench *b = calloc(1, sizeof(*b));
 
     *state = b;
-    b->image_fd = b->loop_fd = -1;
+    b->image_fd = b->loop_fd = b->upper_fd = -1;
     if (!may_run) return 0;
     strcpy(b->folder, "/var/tmp/samedisk-test-XXXXXX");
     if (!mkdtemp(b->folder)) return -1;
@@ -102,6 +119,7 @@ static int teardown(void **state) {
     for (unsigned t = 0; t < 2; t++) target_free(&b->target[t]);
     if (may_run) {
         umount(b->mount_point);
+        detach_upper(b);
         for (int i = 1; b->loop_fd >= 0 && i <= 2; i++) {
             struct blkpg_partition p = {.pno = i};
             struct blkpg_ioctl_arg arg = {.op = BLKPG_DEL_PARTITION, .datalen = sizeof(p), .data = &p};
@@ -277,6 +295,95 @@ static void partitions_in_use(void **state) {
     if (safety_apply(&b->wish, &b->report, &b->err) != 0) fail_msg("%s", b->err.msg);
 }
 
+/* Another loop device on one that is mounted, or on a partition or a whole of which a part is: the second one is not
+ * mounted, and has the same blocks. */
+static void a_loop_device_on_a_mounted_one(void **state) {
+    struct bench *b = *state;
+    char words[200];
+
+    NEED_ROOT();
+    make_ext4(b, 0, SIZE);
+    assert_int_equal(attach_loop(b), 0);
+    assert_int_equal(attach_upper(b, b->loop_fd), 0);
+    member(b, 0, "fc", &backend_block, b->upper);
+    type(b, "fc", "ext4");
+    if (examine(b) != 0) fail_msg("%s", b->err.msg);
+    assert_int_equal(mount(b->loop, b->mount_point, "ext4", MS_RDONLY, NULL), 0);
+    snprintf(words, sizeof(words), "%s is mounted on %s", b->loop, b->mount_point);
+    expect_refusal(b, words);
+    assert_int_equal(umount(b->mount_point), 0);
+    target_free(&b->target[0]);
+    member(b, 0, "fc", &backend_block, b->loop);
+    snprintf(words, sizeof(words), "%s is behind loop device %s", b->loop, b->upper);
+    expect_refusal(b, words); /* the lower one, whoever may want the upper */
+    assert_int_equal(mount(b->upper, b->mount_point, "ext4", MS_RDONLY, NULL), 0);
+    expect_refusal(b, words);
+    target_free(&b->target[0]);
+    char url[120]; /* and the file below both */
+    snprintf(url, sizeof(url), "file:%s", b->image);
+    member(b, 0, "fc", &backend_file, url);
+    expect_refusal(b, words);
+    assert_int_equal(umount(b->mount_point), 0);
+}
+
+static void two_loop_devices_on_one_file(void **state) {
+    struct bench *b = *state;
+    char words[200], away[120];
+
+    NEED_ROOT();
+    make_ext4(b, 0, SIZE);
+    assert_int_equal(attach_loop(b), 0);
+    assert_int_equal(attach_upper(b, b->image_fd), 0);
+    member(b, 0, "fc", &backend_block, b->upper);
+    type(b, "fc", "ext4");
+    assert_int_equal(mount(b->loop, b->mount_point, "ext4", MS_RDONLY, NULL), 0);
+    snprintf(words, sizeof(words), "%s is mounted on %s", b->loop, b->mount_point);
+    expect_refusal(b, words);
+    snprintf(away, sizeof(away), "%s.away", b->image); /* the driver knows the file by more than its name */
+    assert_int_equal(rename(b->image, away), 0);
+    expect_refusal(b, words);
+    assert_int_equal(unlink(away), 0);
+    expect_refusal(b, words);
+    assert_int_equal(umount(b->mount_point), 0);
+    if (examine(b) != 0) fail_msg("%s", b->err.msg);
+}
+
+static void a_loop_device_on_a_whole_with_a_mounted_part(void **state) {
+    struct bench *b = *state;
+    const struct image_part part[] = {{MIB, 16 * MIB}, {24 * MIB, 16 * MIB}};
+    char first[100], second[100], words[200];
+
+    NEED_ROOT();
+    image_gpt(b->image_fd, SIZE, 512, part, 2, 1);
+    make_ext4(b, part[0].start, part[0].size);
+    assert_int_equal(attach_loop(b), 0);
+    for (int i = 0; i < 2; i++) add_partition(b, i + 1, &part[i]);
+    partition_node(b, 1, first, sizeof(first));
+    partition_node(b, 2, second, sizeof(second));
+    assert_int_equal(mount(first, b->mount_point, "ext4", MS_RDONLY, NULL), 0);
+    assert_int_equal(attach_upper(b, b->loop_fd), 0);
+    member(b, 0, "fc", &backend_block, b->upper);
+    type(b, "fc", "gpt,ext4");
+    snprintf(words, sizeof(words), "p1 is mounted on %s", b->mount_point);
+    expect_refusal(b, words);
+    detach_upper(b);
+    int fd = open(first, O_RDWR | O_CLOEXEC);
+    assert_int_equal(attach_upper(b, fd), 0);
+    close(fd);
+    target_free(&b->target[0]);
+    member(b, 0, "fc", &backend_block, b->upper);
+    b->destroy[0].what = "ext4";
+    expect_refusal(b, words);
+    detach_upper(b);
+    fd = open(second, O_RDWR | O_CLOEXEC);
+    assert_int_equal(attach_upper(b, fd), 0);
+    close(fd);
+    target_free(&b->target[0]);
+    member(b, 0, "fc", &backend_block, b->upper);
+    b->destroy[0].what = NULL;
+    if (examine(b) != 0) fail_msg("%s", b->err.msg); /* the partition beside it is free */
+}
+
 static void a_file_behind_a_loop_device(void **state) {
     struct bench *b = *state;
     char url[120];
@@ -336,10 +443,63 @@ static void a_free_device_is_written_and_used_again(void **state) {
     expect_refusal(b, "unknown data");
 }
 
+/* A mount that this process cannot see leaves an exclusive claim on the device, and on nothing below it. */
+static void used_where_nobody_sees_it(void **state) {
+    struct bench *b = *state;
+    char url[120], words[120];
+
+    NEED_ROOT();
+    make_ext4(b, 0, SIZE);
+    assert_int_equal(attach_loop(b), 0);
+    assert_int_equal(attach_upper(b, b->loop_fd), 0);
+    member(b, 0, "fc", &backend_block, b->upper);
+    type(b, "fc", "ext4");
+    int fd = open(b->loop, O_RDONLY | O_EXCL | O_CLOEXEC);
+    assert_true(fd >= 0);
+    snprintf(words, sizeof(words), "%s is opened exclusively by another program", b->loop);
+    expect_refusal(b, words);
+    detach_upper(b);
+    target_free(&b->target[0]);
+    snprintf(url, sizeof(url), "file:%s", b->image);
+    member(b, 0, "fc", &backend_file, url);
+    expect_refusal(b, words);
+    close(fd);
+    if (examine(b) != 0) fail_msg("%s", b->err.msg);
+}
+
+/* A device that is taken away and comes back, with another file behind it or with the same, has its old name and number,
+ * and is told from what it was. */
+static void a_device_that_came_back(void **state) {
+    struct bench *b = *state;
+    uint64_t before;
+
+    NEED_ROOT();
+    assert_int_equal(attach_loop(b), 0);
+    member(b, 0, "fc", &backend_block, b->loop);
+    assert_int_equal(target_open_read(&b->target[0], &b->err), 0);
+    before = b->target[0].member[0].facts.incarnation;
+    target_close(&b->target[0]);
+    assert_int_equal(target_open_read(&b->target[0], &b->err), 0);
+    assert_true(b->target[0].member[0].facts.incarnation == before);
+    target_close(&b->target[0]);
+    if (!before) skip(); /* a kernel that does not count */
+    struct loop_config config = {.fd = (uint32_t)b->image_fd, .block_size = 512};
+    assert_int_equal(ioctl(b->loop_fd, LOOP_CLR_FD), 0);
+    close(b->loop_fd);
+    b->loop_fd = open(b->loop, O_RDWR | O_CLOEXEC);
+    assert_int_equal(ioctl(b->loop_fd, LOOP_CONFIGURE, &config), 0);
+    assert_int_equal(target_open_read(&b->target[0], &b->err), 0);
+    assert_true(b->target[0].member[0].facts.incarnation > before);
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(a_mounted_device), T(a_swap_device), T(partitions_in_use),
-                                       T(a_file_behind_a_loop_device), T(a_free_device_is_written_and_used_again)};
+                                       T(a_loop_device_on_a_mounted_one), T(two_loop_devices_on_one_file),
+                                       T(a_loop_device_on_a_whole_with_a_mounted_part),
+                                       T(a_file_behind_a_loop_device), T(a_free_device_is_written_and_used_again),
+                                       T(used_where_nobody_sees_it),
+                                       T(a_device_that_came_back)};
     may_run = geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0 && unshare(CLONE_NEWNS) == 0 &&
               /* EINVAL: in a chroot "/" is no mount point, and its mounts are private already */
               (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 || errno == EINVAL);

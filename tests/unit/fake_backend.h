@@ -19,7 +19,7 @@ struct fake {
     int fd;
     struct facts facts;          /* what open answers */
     const char *identity_later;  /* instead of identity[0] once it is opened for writing */
-    uint64_t size_later;
+    uint64_t size_later, incarnation_later;
     bool fail_open, fail_attach;
     bool fail_write_open;
     int open_handles, opens, creates, removes;
@@ -85,6 +85,7 @@ static inline int fake_open(const struct open_how *how, struct handle **out, str
     *facts = f->facts;
     if (how->mode == OPEN_WRITE && f->identity_later) snprintf(facts->identity[0], sizeof(facts->identity[0]), "%s", f->identity_later);
     if (how->mode == OPEN_WRITE && f->size_later) facts->size = f->size_later;
+    if (how->mode == OPEN_WRITE && f->incarnation_later) facts->incarnation = f->incarnation_later;
     kv_text(&facts->negotiated, "fake", "yes"); /* makes a leak of the lists visible */
     *out = calloc(1, sizeof(**out));
     if (!*out) abort();

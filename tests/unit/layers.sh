@@ -7,12 +7,14 @@ cd "${srcdir:-$(dirname "$0")/../..}" || exit 99
 # folder : project folders it may include from ("own" is always allowed). A "file:" line narrows one file of a folder.
 table='
 src/base    :
+src/linux   : base
+src/scsi    : base
 src/option  : base
 src/pattern : base option
 src/result  : base option
-backends    : base option backends
+backends    : base linux scsi option backends
 src/target  : base option backends
-src/safety  : base option backends target pattern
+src/safety  : base linux option backends target pattern
 src/engine  : base option backends pattern target result
 src/report  : base result
 src/cli     : base option backends pattern target safety engine result report
@@ -38,7 +40,7 @@ check_folder() { # FOLDER ALLOWED
   if [ -z "$bad" ]; then ok "$1 includes only: own $2"; else not_ok "$1 includes only: own $2" "$bad"; fi
 }
 
-echo "1..15"
+echo "1..17"
 printf '%s\n' "$table" | sed '/^$/d' > "${TMPDIR:-/tmp}/layers.$$"
 while IFS=: read -r folder allowed; do
   folder=$(echo "$folder" | tr -d ' ')

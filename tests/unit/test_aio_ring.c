@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backends/local/aio_ring.h"
+#include "backends/local/devguard.h"
 
 #define DEPTH 8
 #define KIB4 4096u
@@ -264,12 +265,43 @@ static void too_deep(void **state) {
     assert_non_null(strstr(err.msg, "io_setup"));
 }
 
+/* After an error nothing goes out before the device has said that it is the same; what is no device says nothing. */
+static void after_an_error_identity_is_asked(void **state) {
+    struct fixture x;
+    struct err err;
+    char why[200];
+    (void)state;
+    set_up(&x, false);
+    aio_ring_detach(x.ring);
+    struct devguard *guard = devguard_new("/nonexistent", 0, x.fd, why, sizeof why);
+    assert_non_null(guard);
+    assert_false(devguard_same(guard, why, sizeof why));
+    assert_string_equal(why, "the device is gone");
+    struct aio_ring_how how = {.fd = x.fd, .object = LOCAL_FILE_DIRECT, .guard = guard};
+    struct attach_how attach = {.depth = DEPTH, .max_io = KIB4, .clock = &x.clock, .kinds = &x.kinds, .write = true};
+    assert_int_equal(aio_ring_attach(&how, &attach, &x.ring, &err), 0);
+    for (unsigned i = 0; i < DEPTH; i++) x.request[i].op = IO_WRITE;
+    assert_int_equal(submit(&x, 0, 2), 2); /* as long as all is well nothing is asked */
+    assert_int_equal(reap(&x, 2, 2, NS_PER_SEC), 2);
+    assert_int_equal(submit(&x, 0, 1), 1);
+    submit_error = EREMOTEIO;
+    assert_int_equal(submit(&x, 1, 1), 1);
+    assert_int_equal(reap(&x, 2, 2, NS_PER_SEC), 2);
+    unsigned before = submits;
+    assert_int_equal(submit(&x, 0, 4), -ENODEV);
+    assert_int_equal(submits, before); /* the kernel saw none of them */
+    assert_string_equal(x.kinds.kind[x.kinds.n - 1].text, "the device is gone");
+    assert_int_equal(reap(&x, 1, 1, 0), -ENODEV);
+    tear_down(&x);
+    devguard_free(guard);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_the_ring), cmocka_unit_test(by_getevents), cmocka_unit_test(the_ring_is_used),
         cmocka_unit_test(requests_as_the_kernel_sees_them), cmocka_unit_test(partial_submit),
         cmocka_unit_test(refused_at_submit), cmocka_unit_test(device_that_goes), cmocka_unit_test(interrupted_wait),
-        cmocka_unit_test(short_reads), cmocka_unit_test(too_deep),
+        cmocka_unit_test(short_reads), cmocka_unit_test(too_deep), cmocka_unit_test(after_an_error_identity_is_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

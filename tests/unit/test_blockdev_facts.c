@@ -18,7 +18,11 @@
 
 #include "backends/local/blockdev.h"
 #include "backends/local/blockid.h"
-#include "backends/local/multipath.h"
+#include "backends/local/devguard.h"
+#include "backends/local/devwatch.h"
+#include "backends/local/dm.h"
+#include "backends/local/nvme.h"
+#include "backends/local/sgio.h"
 
 static char sys[64];
 
@@ -230,7 +234,7 @@ static void other_transports(void **state) {
     text_is(&f.negotiated, "portal", "10.0.0.9:3260");
     facts_free(&f);
     f = ask(259, 0);
-    text_is(&f.negotiated, "transport", "NVMe");
+    text_is(&f.negotiated, "transport", "NVMe/TCP");
     text_is(&f.negotiated, "nvme_transport", "tcp");
     assert_string_equal(f.identity[0], "eui.0025385b71b00e01");
     assert_int_equal(f.volatile_cache, ANSWER_NO);
@@ -284,6 +288,48 @@ static void users(void **state) {
     assert_int_equal(strlen(small), sizeof small - 1);
 }
 
+/* The kernel mends an error without a word, and counts it. */
+static void errors_are_watched(void **state) {
+    struct devwatch *watch;
+    struct kinds kinds = {.n = 0};
+    struct err err;
+    char why[200];
+    unsigned seen = 0;
+    (void)state;
+    put(FC_DISK, "device/ioerr_cnt", "0x3");
+    struct devguard *guard = devguard_new("/nonexistent", 0, -1, why, sizeof why); /* says that it is gone when asked */
+    assert_int_equal(devwatch_start(sys, makedev(253, 0), guard, &watch, &err), 0); /* a map: its path */
+    assert_non_null(watch);
+    assert_int_equal(devguard_admit(guard, &seen, &kinds), 0);
+    put(FC_DISK, "device/ioerr_cnt", "0x4");
+    for (int tries = 0; tries < 500 && !kinds.n; tries++) {
+        (void)devguard_admit(guard, &seen, &kinds);
+        usleep(10000);
+    }
+    devwatch_stop(watch);
+    assert_string_equal(kinds.kind[0].name, "another disk");
+    devguard_free(guard);
+    assert_int_equal(devwatch_start(sys, makedev(7, 3), NULL, &watch, &err), 0); /* no SCSI disk */
+    assert_null(watch);
+    devwatch_stop(watch);
+}
+
+static void commands_that_are_sent_again(void **state) {
+    static const uint8_t attention[18] = {0x70, 0, 6, [12] = 0x3f, [13] = 0x0e}, medium[18] = {0x70, 0, 3, [12] = 0x11},
+                         transition[8] = {0x72, 2, 0x04, 0x0a}, no_medium[18] = {0x70, 0, 2, [12] = 0x3a};
+    bool pause;
+    (void)state;
+    assert_true(sgio_again(2, 0, attention, sizeof attention, &pause) && !pause);
+    assert_true(sgio_again(2, 0, transition, sizeof transition, &pause) && pause);
+    assert_true(sgio_again(0x08, 0, NULL, 0, &pause) && pause); /* BUSY, TASK SET FULL */
+    assert_true(sgio_again(0x28, 0, NULL, 0, &pause) && pause);
+    assert_true(sgio_again(0, 0x0e, NULL, 0, &pause) && pause); /* the session is gone for a while */
+    assert_false(sgio_again(2, 0, medium, sizeof medium, &pause));
+    assert_false(sgio_again(2, 0, no_medium, sizeof no_medium, &pause));
+    assert_false(sgio_again(0x18, 0, NULL, 0, &pause)); /* RESERVATION CONFLICT */
+    assert_false(sgio_again(0, 0x01, NULL, 0, &pause)); /* no such device any more */
+}
+
 static void vpd83(void **state) {
     /* T10 name, a port's NAA (not the unit's), the unit's EUI-64 and NAA. */
     static const unsigned char page[] = {
@@ -321,7 +367,7 @@ static void multipath_policy(void **state) {
     };
     struct kv kv = {0};
     (void)state;
-    assert_true(multipath_table("2 queue_if_no_path retain_attached_hw_handler 1 alua 2 1 service-time 0 2 2 8:16 1 1 "
+    assert_true(dm_multipath_table("2 queue_if_no_path retain_attached_hw_handler 1 alua 2 1 service-time 0 2 2 8:16 1 1 "
                                 "8:32 1 1 service-time 0 1 2 8:48 1 1 ",
                                 &kv));
     text_is(&kv, "multipath_policy", "service-time");
@@ -330,33 +376,114 @@ static void multipath_policy(void **state) {
     text_is(&kv, "multipath_handler", "alua");
     text_is(&kv, "multipath_features", "queue_if_no_path retain_attached_hw_handler");
     kv_free(&kv);
-    assert_true(multipath_table("0 0 2 1 round-robin 0 1 1 8:16 1000 queue-length 1 x 1 0 8:32", &kv));
+    assert_true(dm_multipath_table("0 0 2 1 round-robin 0 1 1 8:16 1000 queue-length 1 x 1 0 8:32", &kv));
     text_is(&kv, "multipath_policy", "round-robin, queue-length");
     assert_null(kv_find(&kv, "multipath_handler"));
     kv_free(&kv);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_false(multipath_table(bad[i], &kv));
+        assert_false(dm_multipath_table(bad[i], &kv));
         assert_int_equal(kv.n, 0);
     }
-    kv_text(&kv, "dm_uuid", "LVM-abc");
-    multipath_facts("/nonexistent/control", makedev(253, 1), &kv);
-    assert_int_equal(kv.n, 1);
-    kv_text(&kv, "dm_uuid", "mpath-36001");
-    multipath_facts("/nonexistent/control", makedev(253, 0), &kv);
-    text_is(&kv, "multipath_policy", "unknown: the map's table could not be read from /nonexistent/control: No such "
-            "file or directory");
+}
+
+/* Status lines as the device mapper of Linux 6.1 gives them. */
+static void multipath_status(void **state) {
+    static const char *const bad[] = {
+        "", "2 0 0 0 1 1", "2 0 0 0 1 1 A", "2 0 0 0 1 1 A 0 1 2 8:0 A 0", "2 0 0 0 2 1 A 0 1 0 8:0 A 0",
+        "2 0 0 0 1 1 A 0 1 0 8:0 A 0 surplus",
+    };
+    struct kv kv = {0};
+    (void)state;
+    assert_true(dm_multipath_status(sys, "2 0 0 0 2 1 A 0 1 2 8:0 A 0 0 1 E 0 2 2 8:16 F 3 0 1 8:48 A 0 0 1 ", &kv));
+    text_is(&kv, "multipath_status", "group 1 active: sda ok; group 2 enabled: sdb failed (3 failures), 8:48 ok");
+    assert_int_equal(kv_get_uint(&kv, "multipath_active_group", 0), 1);
+    assert_int_equal(kv_get_uint(&kv, "paths_failed", 9), 1);
     kv_free(&kv);
-    kv_text(&kv, "dm_uuid", "mpath-36001");
-    multipath_facts("/dev/null", makedev(253, 0), &kv);
-    assert_non_null(strstr(kv_find(&kv, "multipath_policy")->text, "could not be read from /dev/null"));
+    assert_true(dm_multipath_status(sys, "2 0 0 0 2 2 D 0 1 0 8:0 A 0 E 0 1 0 8:16 A 1", &kv));
+    text_is(&kv, "multipath_status", "group 1 disabled: sda ok; group 2 enabled: sdb ok (1 failures)");
+    assert_null(kv_find(&kv, "multipath_active_group")); /* nothing was sent yet */
+    assert_int_equal(kv_get_uint(&kv, "paths_failed", 9), 0);
+    kv_free(&kv);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_false(dm_multipath_status(sys, bad[i], &kv));
+        assert_int_equal(kv.n, 0);
+    }
+}
+
+/* The device mapper cannot be asked: what its programs' names say. */
+static void device_mapper(void **state) {
+    (void)state;
+    struct facts f = ask(253, 0);
+    text_is(&f.negotiated, "transport", "FC"); /* of its paths */
+    dm_facts(sys, "/nonexistent/control", makedev(253, 0), &f);
+    text_is(&f.negotiated, "dm_targets", "multipath");
+    text_is(&f.negotiated, "multipath_policy", "unknown: the map's table could not be read from /nonexistent/control: No "
+            "such file or directory");
+    assert_string_equal(f.summary, "dm-multipath on FC device dm-0 mpatha, 1.00 TiB");
+    facts_free(&f);
+    f = ask(253, 1);
+    dm_facts(sys, "/dev/null", makedev(253, 1), &f);
+    text_is(&f.negotiated, "dm_targets", "LVM volume");
+    assert_null(kv_find(&f.negotiated, "multipath_policy"));
+    facts_free(&f);
+    f = ask(8, 0);
+    dm_facts(sys, "/dev/null", makedev(8, 0), &f);
+    assert_null(kv_find(&f.negotiated, "dm_targets"));
+    facts_free(&f);
+}
+
+#define SUBSYSTEM "devices/virtual/nvme-subsystem/nvme-subsys3"
+
+static void nvme_path(const char *controller, const char *transport, const char *address, const char *state_, const char *ana) {
+    char folder[200], from[250];
+    snprintf(folder, sizeof folder, "devices/virtual/nvme-fabrics/ctl/%s", controller);
+    put(folder, "transport", transport);
+    put(folder, "address", address);
+    put(folder, "state", state_);
+    snprintf(from, sizeof from, "%s/nvme3c%sn1", folder, controller + 4);
+    put(from, "ana_state", ana);
+    snprintf(from, sizeof from, SUBSYSTEM "/%s", controller);
+    put_link(from, folder);
+}
+
+/* Under the kernel's own multipathing the namespace belongs to a subsystem, and that has the controllers. */
+static void nvme_multipath(void **state) {
+    struct kv kv = {0};
+    (void)state;
+    make_disk(SUBSYSTEM "/nvme3n1", "259:7");
+    put_link(SUBSYSTEM "/nvme3n1/device", SUBSYSTEM);
+    put(SUBSYSTEM, "iopolicy", "round-robin");
+    put(SUBSYSTEM, "subsysnqn", "nqn.2026-01.org:x");
+    nvme_path("nvme4", "tcp", "traddr=10.0.0.1,trsvcid=4420", "live", "optimized");
+    struct facts f = ask(259, 7);
+    text_is(&f.negotiated, "transport", "NVMe/TCP");
+    text_is(&f.negotiated, "paths", "nvme4 tcp traddr=10.0.0.1,trsvcid=4420 live optimized");
+    text_is(&f.negotiated, "nvme_iopolicy", "round-robin");
+    text_is(&f.negotiated, "nvme_subsystem", "nqn.2026-01.org:x");
+    assert_null(kv_find(&f.warnings, "paths-failed"));
+    assert_string_equal(f.summary, "NVMe/TCP device nvme3n1, 1.00 TiB");
+    facts_free(&f);
+    nvme_path("nvme5", "tcp", "traddr=10.0.1.1,trsvcid=4420", "connecting", "inaccessible");
+    f = ask(259, 7);
+    assert_int_equal(kv_get_uint(&f.negotiated, "path_count", 0), 2);
+    text_is(&f.warnings, "paths-failed", "1 of the paths failed (nvme4 tcp traddr=10.0.0.1,trsvcid=4420 live optimized; "
+            "nvme5 tcp traddr=10.0.1.1,trsvcid=4420 connecting inaccessible): what is measured is what is left of it");
+    facts_free(&f);
+    nvme_path("nvme6", "rdma", "traddr=10.0.2.1", "live", "optimized");
+    f = ask(259, 7);
+    text_is(&f.negotiated, "transport", "NVMe/mixed");
+    facts_free(&f);
+    assert_string_equal(nvme_transport("/nonexistent", "", &kv), "NVMe");
     kv_free(&kv);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fibre_channel), cmocka_unit_test(partition), cmocka_unit_test(multipath), cmocka_unit_test(multipath_policy),
+        cmocka_unit_test(multipath_status), cmocka_unit_test(device_mapper), cmocka_unit_test(nvme_multipath),
         cmocka_unit_test(other_transports), cmocka_unit_test(loop), cmocka_unit_test(nothing_known),
-        cmocka_unit_test(users), cmocka_unit_test(vpd83),
+        cmocka_unit_test(users), cmocka_unit_test(errors_are_watched),
+        cmocka_unit_test(commands_that_are_sent_again), cmocka_unit_test(vpd83),
     };
     return cmocka_run_group_tests(tests, make_all, drop_all);
 }

@@ -228,26 +228,6 @@ static void mode(void **state) {
     assert_false(iscsibe_parse_mode(six, 3, false, &m));
 }
 
-static void reservations(void **state) {
-    uint8_t keys[24] = { 0, 0, 0, 5, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0xab, 0xcd };
-    uint8_t held[24] = { 0, 0, 0, 5, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0x12, 0x34, [21] = 0x05 };
-    uint64_t key;
-    unsigned n, type;
-    bool reserved;
-    (void)state;
-    assert_true(iscsibe_parse_keys(keys, sizeof keys, &n, &key));
-    assert_int_equal(n, 2);
-    assert_true(key == 0xabcd);
-    assert_true(iscsibe_parse_keys(keys, 8, &n, &key)); /* more keys than were sent count all the same */
-    assert_int_equal(n, 2);
-    assert_false(iscsibe_parse_keys(keys, 7, &n, &key));
-    assert_true(iscsibe_parse_reservation(held, sizeof held, &reserved, &key, &type));
-    assert_true(reserved && key == 0x1234 && type == 5);
-    held[7] = 0;
-    assert_true(iscsibe_parse_reservation(held, sizeof held, &reserved, &key, &type));
-    assert_false(reserved);
-}
-
 static void luns(void **state) {
     uint8_t p[8 + 32] = { 0, 0, 0, 32, [9] = 0, [17] = 7, [24] = 0x41, 0x00, [32] = 0xc1, 0x01 };
     char buf[80], small[26];
@@ -325,7 +305,7 @@ int main(void) {
         cmocka_unit_test(path),         cmocka_unit_test(cdb),    cmocka_unit_test(inquiry),
         cmocka_unit_test(identities),   cmocka_unit_test(identities_weak),
         cmocka_unit_test(identities_cut), cmocka_unit_test(vpd),  cmocka_unit_test(capacity),
-        cmocka_unit_test(mode),         cmocka_unit_test(reservations),
+        cmocka_unit_test(mode),
         cmocka_unit_test(luns),         cmocka_unit_test(alua),   cmocka_unit_test(lba_status),
         cmocka_unit_test(sense),        cmocka_unit_test(login),
     };

@@ -326,6 +326,132 @@ static void behind_a_loop_device(void **state) {
     expect_use(b, "/dev/loop98 is mounted on /image");
 }
 
+static void loop_over(struct bench *b, const char *name, const char *dev, const char *backing) {
+    disk(b, name, dev, NULL);
+    FILE_TEXT(b, backing, "sys/block/%s/loop/backing_file", name);
+}
+
+/* loop90 on sdxa, whose first partition is mounted; loop91 on loop90; loop92 on the second partition. */
+static void a_loop_over_a_disk_with_a_mounted_partition(void **state) {
+    struct bench *b = *state;
+
+    loop_over(b, "loop90", "7:90\n", "/dev/sdxa\n");
+    loop_over(b, "loop91", "7:91\n", "/dev/loop90\n");
+    set_device(b, 7, 91);
+    assert_false(in_use(b));
+    set_device(b, 7, 90);
+    expect_use(b, "/dev/loop90 is behind loop device /dev/loop91");
+    mount_line(b, "250:1", "/boot", "ext4", "/dev/sdxa1");
+    set_device(b, 7, 91);
+    expect_use(b, "/dev/sdxa1 is mounted on /boot");
+    loop_over(b, "loop92", "7:92\n", "/dev/sdxa2\n");
+    set_device(b, 7, 92);
+    expect_use(b, "/dev/sdxa is behind loop device /dev/loop90"); /* which has the same blocks */
+}
+
+static void a_loop_over_something_mounted(void **state) {
+    struct bench *b = *state;
+
+    loop_over(b, "loop90", "7:90\n", "/dev/sdxb1\n");
+    set_device(b, 7, 90);
+    assert_false(in_use(b));
+    mount_line(b, "250:17", "/srv", "ext4", "/dev/sdxb1");
+    expect_use(b, "/dev/sdxb1 is mounted on /srv");
+    FILE_TEXT(b, "7:901\n", "sys/block/loop90/loop90p1/dev");
+    FILE_TEXT(b, "1\n", "sys/block/loop90/loop90p1/partition");
+    set_device(b, 7, 901); /* a part of it */
+    expect_use(b, "/dev/sdxb1 is mounted on /srv");
+}
+
+static void a_loop_over_what_another_road_uses(void **state) {
+    struct bench *b = *state;
+
+    disk(b, "sdxc", "250:32\n", NAA "\n");
+    loop_over(b, "loop90", "7:90\n", "/dev/sdxb\n");
+    set_device(b, 7, 90);
+    assert_false(in_use(b));
+    mount_line(b, "250:32", "/other", "ext4", "/dev/sdxc");
+    expect_use(b, "/dev/sdxc is mounted on /other");
+}
+
+static void a_loop_over_nobody_knows_what(void **state) {
+    struct bench *b = *state;
+
+    loop_over(b, "loop90", "7:90\n", "/no/such/file (deleted)\n");
+    set_device(b, 7, 90);
+    expect_use(b, "/dev/loop90 is on something that nobody can name");
+}
+
+/* dm-90 and dm-91 are both on sdxb1. */
+static void beside_a_mounted_map(void **state) {
+    struct bench *b = *state;
+
+    disk(b, "dm-90", "251:90\n", NULL);
+    disk(b, "dm-91", "251:91\n", NULL);
+    hold(b, "sdxb/sdxb1", "dm-90");
+    hold(b, "sdxb/sdxb1", "dm-91");
+    set_device(b, 251, 90);
+    assert_false(in_use(b));
+    mount_line(b, "251:91", "/m", "ext4", "/dev/mapper/m");
+    expect_use(b, "/dev/dm-91 is mounted on /m"); /* maybe the same blocks */
+    FILE_TEXT(b, "LVM-aaaa\n", "sys/block/dm-90/dm/uuid");
+    expect_use(b, "/dev/dm-91 is mounted on /m");
+    FILE_TEXT(b, "LVM-bbbb\n", "sys/block/dm-91/dm/uuid"); /* other blocks: the volume manager sees to it */
+    assert_false(in_use(b));
+    mount_line(b, "250:16", "/whole", "ext4", "/dev/sdxb");
+    expect_use(b, "/dev/sdxb is mounted on /whole");
+}
+
+/* md97 on sdxa2 and sdxb1, dm-90 (encrypted) on md97, dm-92 on md97 as well, loop90 on dm-92. */
+static void far_down_a_chain(void **state) {
+    struct bench *b = *state;
+
+    disk(b, "md97", "9:97\n", NULL);
+    disk(b, "dm-90", "251:90\n", NULL);
+    disk(b, "dm-92", "251:92\n", NULL);
+    hold(b, "sdxa/sdxa2", "md97");
+    hold(b, "sdxb/sdxb1", "md97");
+    hold(b, "md97", "dm-90");
+    mount_line(b, "250:1", "/boot", "ext4", "/dev/sdxa1"); /* beside it: nothing to do with it */
+    set_device(b, 251, 90);
+    assert_false(in_use(b));
+    set_device(b, 9, 97);
+    expect_use(b, "/dev/md97 is held by /dev/dm-90");
+    hold(b, "md97", "dm-92");
+    loop_over(b, "loop90", "7:90\n", "/dev/dm-92\n");
+    set_device(b, 251, 90);
+    expect_use(b, "/dev/dm-92 is behind loop device /dev/loop90");
+    mount_line(b, "9:97", "/md", "ext4", "/dev/md97");
+    set_device(b, 7, 90);
+    expect_use(b, "/dev/md97 is mounted on /md");
+}
+
+static void two_loops_on_one_file(void **state) {
+    struct bench *b = *state;
+    char path[100], line[200];
+
+    FILE_TEXT(b, "x", "image");
+    snprintf(path, sizeof(path), "%s/image", b->root);
+    loop_over(b, "loop90", "7:90\n", path);
+    loop_over(b, "loop91", "7:91\n", path);
+    loop_over(b, "loop92", "7:92\n", "/dev/loop90\n");
+    set_device(b, 7, 92);
+    assert_false(in_use(b));
+    mount_line(b, "7:91", "/image", "ext4", "/dev/loop91");
+    expect_use(b, "/dev/loop91 is mounted on /image"); /* two steps down, and up the other way */
+    set_device(b, 7, 90);
+    assert_true(in_use(b));
+    disk(b, "loop93", "7:93\n", NULL);
+    FILE_TEXT(b, "y", "pages");
+    snprintf(path, sizeof(path), "%s/pages", b->root);
+    FILE_TEXT(b, path, "sys/block/loop93/loop/backing_file");
+    set_device(b, 7, 93);
+    assert_false(in_use(b));
+    snprintf(line, sizeof(line), "%s file 1024 0 -2\n", path);
+    FILE_TEXT(b, line, "proc/swaps");
+    expect_use(b, "it is a swap file of this machine");
+}
+
 /* A page of designators: one of a port, a T10 name, an EUI, a NAA name, a SCSI name string. */
 static const unsigned char page83[] = {0,    0x83, 0,    12 + 20 + 12 + 20 + 24,
                                        0x61, 0x93, 0,    8,
@@ -464,6 +590,13 @@ int main(void) {
                                        T(a_path_that_is_mounted_behind_the_map),
                                        T(the_same_partition_by_another_path),
                                        T(behind_a_loop_device),
+                                       T(a_loop_over_a_disk_with_a_mounted_partition),
+                                       T(a_loop_over_something_mounted),
+                                       T(a_loop_over_what_another_road_uses),
+                                       T(a_loop_over_nobody_knows_what),
+                                       T(beside_a_mounted_map),
+                                       T(far_down_a_chain),
+                                       T(two_loops_on_one_file),
                                        T(every_designator_of_the_page_counts),
                                        T(pages_that_are_cut),
                                        T(serial_numbers),

@@ -181,6 +181,22 @@ static void another_object_behind_the_name_is_not_written(void **state) {
     assert_int_equal(target_open_read(t, &b->err), 0);
     assert_int_equal(target_member_reopen(t, 0, OPEN_WRITE, 0, &b->err), -1);
     assert_non_null(strstr(b->err.msg, "had 268435456 bytes when it was examined, and has 4096 now"));
+    b->fake[0].size_later = 0;
+    strcpy(b->fake[0].facts.identity[1], "dev:8:0"); /* in common, and worth less than the name */
+    b->fake[0].identity_later = "naa.7";
+    assert_int_equal(target_open_read(t, &b->err), 0);
+    assert_int_equal(target_member_reopen(t, 0, OPEN_WRITE, 0, &b->err), -1);
+    assert_non_null(strstr(b->err.msg, "was naa.0 when it was examined, and is naa.7 now"));
+    b->fake[0].identity_later = NULL;
+    strcpy(b->fake[0].facts.identity[0], "dev:8:0"); /* all that there is: then it must not have come anew */
+    b->fake[0].facts.incarnation = 5;
+    b->fake[0].incarnation_later = 6;
+    assert_int_equal(target_open_read(t, &b->err), 0);
+    assert_int_equal(target_member_reopen(t, 0, OPEN_WRITE, 0, &b->err), -1);
+    assert_non_null(strstr(b->err.msg, "another device under the same name"));
+    b->fake[0].incarnation_later = 0;
+    assert_int_equal(target_open_read(t, &b->err), 0);
+    assert_int_equal(target_member_reopen(t, 0, OPEN_WRITE, 0, &b->err), 0);
 }
 
 static void creating(void **state) {
