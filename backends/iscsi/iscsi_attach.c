@@ -83,7 +83,7 @@ static int attach_one(struct handle *h, const char *portal, const struct attach_
     if (enter(h, portal, &l, &said, err) != 0) return name_portal(h, portal, err);
     const struct native_how session = {
         .fd = l->fd, .portal = several(h) ? portal : NULL, .terms = &l->terms, .cmd_sn = l->cmd_sn,
-        .max_cmd_sn = l->max_cmd_sn, .exp_stat_sn = l->exp_stat_sn, .lun = iscsibe_lun_wire(h->login.lun),
+        .max_cmd_sn = l->max_cmd_sn, .exp_stat_sn = l->exp_stat_sn, .lun = h->login.wire,
         .block = h->block, .dpofua = h->dpofua, .stable = h->volatile_cache == ANSWER_NO, .deliver = h->deliver,
         .wait = h->wait, .timeout = h->login.timeout, .tcp = &h->tcp, .ascq_words = ascq_words,
     };
@@ -186,17 +186,7 @@ static int try_native(struct handle *h, struct facts *f, struct err *err) {
 }
 
 int iscsibe_choose_engine(struct handle *h, const struct iscsibe_conf *conf, struct facts *f, struct err *err) {
-    h->engine = &iscsibe_engine_libiscsi;
-    if (conf->engine != ISCSIBE_ENGINE_LIBISCSI) {
-        if (try_native(h, f, err) == 0) {
-            h->engine = &iscsibe_engine_native;
-        } else if (conf->engine == ISCSIBE_ENGINE_NATIVE || iscsibe_needs_native(conf)) {
-            return err_prefix(err, "engine=native");
-        } else {
-            kv_text(&f->warnings, "engine-libiscsi", "libiscsi moves the data, because our own session could not: %s",
-                    err->msg);
-        }
-    }
+    h->engine = conf->engine == ISCSIBE_ENGINE_LIBISCSI ? &iscsibe_engine_libiscsi : &iscsibe_engine_native;
     snprintf(f->engine, sizeof f->engine, "%s", h->engine->name);
-    return 0;
+    return h->engine == &iscsibe_engine_native ? try_native(h, f, err) : 0;
 }

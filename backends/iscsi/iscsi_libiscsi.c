@@ -182,7 +182,7 @@ static void command_done(struct iscsi_context *iscsi, int status, void *data, vo
         break;
     case SCSI_STATUS_CANCELLED: /* without reconnection, a lost session cancels all that was out */
         c->broken = true;
-        fail(c, s, t, ECONNRESET, "connection lost", iscsibe_session_why(c->s, text, sizeof text));
+        fail(c, s, t, ECONNRESET, "connection lost", iscsibe_library_why(c->s->library, text, sizeof text));
         break;
     case SCSI_STATUS_TIMEOUT:
         c->broken = true;
@@ -269,7 +269,7 @@ static bool pending(const struct context *c) {
 static void service(struct context *c, int events) {
     char why[240];
     if (iscsi_service(c->iscsi, events) == 0 && !c->broken) return;
-    lose(c, ECONNRESET, "connection lost", iscsibe_session_why(c->s, why, sizeof why));
+    lose(c, ECONNRESET, "connection lost", iscsibe_library_why(c->s->library, why, sizeof why));
 }
 
 static void resend(struct context *c) {
@@ -408,7 +408,7 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
     c->kinds = how->kinds;
     c->may_write = how->write;
     c->timeout = h->login.timeout;
-    c->lun = iscsibe_lun_wire(h->login.lun);
+    c->lun = (unsigned)(h->login.wire >> 48); /* opening made sure that it takes no more */
     c->block = h->block;
     c->dpofua = h->dpofua;
     c->stable = h->volatile_cache == ANSWER_NO;
@@ -418,7 +418,7 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
         context_free(c);
         return -1;
     }
-    c->iscsi = c->s->iscsi;
+    c->iscsi = c->s->library->iscsi;
     c->fd = iscsi_get_fd(c->iscsi);
     c->counts.attentions = c->s->unit_attentions;
     c->t_scan = sock_now();

@@ -133,7 +133,7 @@ struct native_how {
     const char *portal;           /* as in the context */
     const struct iscsibe_terms *terms;
     uint32_t cmd_sn, max_cmd_sn, exp_stat_sn;
-    unsigned lun;                 /* as on the wire */
+    uint64_t lun;                 /* as on the wire */
     uint32_t block;
     bool dpofua, stable, deliver;
     const struct tcp_settings *tcp; /* outlives the context; NULL: nothing special */

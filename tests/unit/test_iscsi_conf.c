@@ -46,7 +46,7 @@ static void login(void **state) {
     assert_string_equal(l.user, "joe");
     assert_string_equal(l.password, "password");
     assert_string_equal(l.initiator, "iqn.1994-05.com.example:me");
-    assert_true(l.crc32c);
+    assert_true(l.offer.header_digest);
     iscsibe_login_wipe(&l);
     for (size_t i = 0; i < sizeof l.password; i++) assert_int_equal(l.password[i], 0);
     conf_end(&backend_iscsi, c);
