@@ -69,7 +69,10 @@ int iscsibe_capacity(struct iscsibe_session *s, struct iscsibe_capacity *out, st
     if (!s->dead && iscsibe_ask(s, cdb10, sizeof cdb10, 8, &reply) &&
         iscsibe_parse_capacity10(reply.data, reply.len, out))
         return 0;
-    if (s->dead) return err_set(err, STATUS_TARGET, "READ CAPACITY: the session was lost");
+    if (s->dead) {
+        *err = s->cause;
+        return -1;
+    }
     return err_set(err, STATUS_TARGET, "READ CAPACITY: %s", iscsibe_reply_words(&reply, words, sizeof words));
 }
 
@@ -102,11 +105,12 @@ int iscsibe_ask_alua(struct iscsibe_session *s, unsigned tpgs, const uint8_t *vp
     return refused ? err_set(err, STATUS_TARGET, "this path is ALUA %s: %s", iscsibe_alua_name(a->state), refused) : 0;
 }
 
-int iscsibe_check_size(const struct iscsibe_capacity *now, const struct handle *h, struct err *err) {
+int iscsibe_check_size(const struct iscsibe_capacity *now, const struct handle *h, uint64_t *grown, struct err *err) {
     char was[24], is[24];
     uint64_t size = now->blocks * now->block;
 
-    if (now->block == h->block && size >= h->size) return 0; /* grown: what was opened is still there */
+    *grown = size > h->size ? size - h->size : 0;
+    if (now->block == h->block && size >= h->size) return 0;
     units_size_human(was, sizeof was, h->size);
     units_size_human(is, sizeof is, size);
     if (now->block != h->block)
@@ -132,12 +136,15 @@ int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct e
     if (iscsibe_capacity(s, &capacity, err) != 0) return -1;
     if (iscsibe_ask(s, cdb, sizeof cdb, 96, &reply)) iscsibe_parse_inquiry(reply.data, reply.len, &inquiry);
     iscsibe_identify(s, h->vpd83, h->vpd80, &inquiry, identity, &weak, vpd83, &n83);
-    if (s->dead) return err_set(err, STATUS_TARGET, "the session was lost while the LUN was checked");
+    if (s->dead) {
+        *err = s->cause;
+        return err_prefix(err, "the session was lost while the LUN was checked");
+    }
     for (unsigned i = 0; i < FACTS_IDENTITIES; i++)
         if (strcmp(identity[i], h->identity[i]) != 0)
             return err_set(err, STATUS_TARGET, "the LUN is another one than was opened: %s, not %s",
                            *identity[i] ? identity[i] : "without a name",
                            *h->identity[i] ? h->identity[i] : "without a name");
-    if (iscsibe_check_size(&capacity, h, err) != 0) return -1;
+    if (iscsibe_check_size(&capacity, h, &s->grown, err) != 0) return -1;
     return iscsibe_ask_alua(s, inquiry.tpgs, vpd83, n83, h->nonoptimized, err);
 }

@@ -59,6 +59,7 @@ struct native_out {
 struct native_counts {
     uint64_t commands, fua, caches_synced, busy, task_set_full, attentions, resets, window, window_ns, full;
     uint64_t sends, recvs, polls, r2ts, data_outs, nops, asyncs, rejects, gaps;
+    uint64_t grown;               /* bytes that the unit has more than when it was opened */
     unsigned out_max;             /* the most requests that were out at once */
 };
 

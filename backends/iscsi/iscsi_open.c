@@ -296,7 +296,10 @@ static int ask_all(struct opening *o, struct err *err) {
     ask_flush(o);
     ask_reservations(o, reserved);
     if (ask_alua(o, err) != 0) return -1;
-    if (o->s->dead) return err_set(err, STATUS_TARGET, "the session was lost while the LUN was asked about itself");
+    if (o->s->dead) {
+        *err = o->s->cause;
+        return err_prefix(err, "the session was lost while the LUN was asked about itself");
+    }
     if (o->h->writable && f->read_only) return err_set(err, STATUS_TARGET, "the LUN is write-protected by the target");
     o->h->size = f->size;
     o->h->block = f->block;

@@ -68,11 +68,15 @@ static int over_link(struct iscsibe_session *s, uint64_t lun, const uint8_t *cdb
 
 static int command_once(struct iscsibe_session *s, uint64_t lun, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
                         int64_t end, struct iscsibe_reply *reply, struct err *err) {
-    if (s->dead) return err_set(err, STATUS_TARGET, "SCSI command %02X: the session is lost", cdb[0]);
+    if (s->dead) {
+        *err = s->cause;
+        return -1;
+    }
     memset(s->data, 0, alloc);
     int rc = s->link ? over_link(s, lun, cdb, cdb_size, alloc, end, reply, err)
                      : iscsibe_library_command(s->library, lun, cdb, cdb_size, s->data, alloc, end, reply, err);
     s->dead = rc != 0;
+    if (s->dead) s->cause = *err;
     return rc;
 }
 

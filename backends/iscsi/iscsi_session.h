@@ -24,7 +24,9 @@ struct iscsibe_session {
     const struct iscsibe_login *login;
     uint64_t unit_attentions;
     struct iscsibe_alua alua;         /* of this path; set by iscsibe_ask_alua */
+    uint64_t grown;                   /* bytes that the unit has now and had not when it was opened */
     bool dead;                        /* timeout or connection lost; nothing more is sent */
+    struct err cause;                 /* why it died: of every later command */
     uint8_t data[ISCSIBE_DATA_MAX];   /* of the last command */
 };
 
@@ -69,8 +71,8 @@ unsigned iscsibe_identify(struct iscsibe_session *s, bool has83, bool has80, con
 /* Asks for the path's ALUA state, from what INQUIRY and VPD 83 said. Fails if such a path is not to be used. */
 int iscsibe_ask_alua(struct iscsibe_session *s, unsigned tpgs, const uint8_t *vpd83, size_t n83, bool nonoptimized,
                      struct err *err);
-/* Is all of what was opened still there? A LUN that has grown is used as large as it was. */
-int iscsibe_check_size(const struct iscsibe_capacity *now, const struct handle *h, struct err *err);
+/* Is all of what was opened still there? A LUN that has grown is used as large as it was: *grown by so many bytes. */
+int iscsibe_check_size(const struct iscsibe_capacity *now, const struct handle *h, uint64_t *grown, struct err *err);
 /* Ready, the same LUN, as large as when it was opened or larger, by a path that may be used: looked at by every attach before
  * anything is read or written. */
 int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err);
