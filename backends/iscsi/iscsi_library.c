@@ -3,16 +3,19 @@
  *
  * The library reads in a loop of its own for as long as the target sends: one that sends without an end, or byte by byte,
  * keeps the call inside. So there is a guard, a thread that shuts the connection down when the time is over; the library
- * then finds it closed. */
+ * then finds it closed. And it crashes on some PDUs that have no place in a login, so each is looked at before it sees it. */
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 
+#include "backends/iscsi/iscsi_login.h"
 #include "backends/iscsi/iscsi_session.h"
 #include "backends/net/sock.h"
 #include "base/text.h"
@@ -88,6 +91,28 @@ static void guard_end(struct guard *g) {
     pthread_mutex_destroy(&g->lock);
 }
 
+/* In a login: 1 if what came next is a whole Login Response of sensible size, which one iscsi_service() takes up exactly, or
+ * the end of the connection; 0 if more has to come; -1 if it is something else. */
+static int screen(struct iscsibe_library *l) {
+    static const struct timespec pause = { .tv_nsec = NS_PER_MS };
+    uint8_t h[ISCSI_BHS];
+    int fd = iscsi_get_fd(l->iscsi), have = 0;
+    ssize_t n = recv(fd, h, sizeof h, MSG_PEEK | MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    if (n <= 0) return 1;
+    uint32_t len = n == sizeof h ? iscsiw_get24(h + AT_LENGTH) : 0;
+    if ((h[0] & ISCSI_OPCODE) != ISCSI_LOGIN_RESPONSE || len > LOGIN_DATA_MAX) {
+        snprintf(l->words, sizeof l->words, "the answer is no login response (opcode %02Xh, %u bytes of data): is this an "
+                 "iSCSI portal?", h[0] & ISCSI_OPCODE, len);
+        return -1;
+    }
+    size_t whole = sizeof h + (n == sizeof h ? (size_t)h[AT_AHS] * 4 + len + iscsiw_padding(len) : 0);
+    if (n == sizeof h && ioctl(fd, FIONREAD, &have) == 0 && have >= 0 && (size_t)have >= whole) return 1;
+    nanosleep(&pause, NULL); /* poll() would not wait for the rest */
+    return 0;
+}
+
 static void wait_for_it(struct iscsibe_library *l, int64_t end) {
     while (l->waiting && !l->dead) {
         int64_t left = end - sock_now();
@@ -96,7 +121,12 @@ static void wait_for_it(struct iscsibe_library *l, int64_t end) {
         int got = sock_wait(iscsi_get_fd(l->iscsi), (short)events, left < TICK_NS ? left : TICK_NS);
         int pass = got > 0 ? got & (POLLIN | POLLOUT) : 0;
         if (got > 0 && (got & (POLLERR | POLLHUP | POLLNVAL))) pass |= events & (POLLIN | POLLOUT);
-        if (iscsi_service(l->iscsi, pass) < 0) l->dead = true;
+        if (l->logging_in && pass & POLLIN) {
+            int seen = screen(l);
+            if (seen < 0) l->dead = true;
+            if (seen < 1) pass &= ~POLLIN;
+        }
+        if (!l->dead && iscsi_service(l->iscsi, pass) < 0) l->dead = true;
     }
 }
 
@@ -190,7 +220,10 @@ static int login_here(struct iscsibe_library *l, int64_t end, unsigned *login_st
     char words[300];
 
     begin(l);
-    if (iscsi_login_async(l->iscsi, arrived, l) == 0 && finish(l, end, &why)) {
+    l->logging_in = true;
+    bool over = iscsi_login_async(l->iscsi, arrived, l) == 0 && finish(l, end, &why);
+    l->logging_in = false;
+    if (over) {
         if (l->status == SCSI_STATUS_GOOD) return 0;
         if (l->status == SCSI_STATUS_REDIRECT) return 1;
     }

@@ -84,7 +84,7 @@ struct iscsibe_library {
     int64_t timeout;
     /* The one thing that is waited for. It lives here, not on the caller's stack: what was given up is still known to
      * the library, which calls back when the context is destroyed. */
-    bool waiting, logged_in, dead;
+    bool waiting, logging_in, logged_in, dead;
     int status;                       /* SCSI_STATUS_... */
     char words[300];                  /* the library's, when it failed */
     struct scsi_task task;

@@ -77,6 +77,19 @@ done
 odd l-trickle at=login do=trickle
 bounded 'libiscsi, login: trickle' 5 'no answer*timeout=' "iscsi://127.0.0.1:$port/$iqn/0?timeout=2s&engine=libiscsi"
 
+for what in data-in r2t; do
+	odd "l-$what" at=login do="$what"
+	bounded "libiscsi, login: $what" 2 'no login response' "iscsi://127.0.0.1:$port/$iqn/0?engine=libiscsi"
+done
+
+# ---- hostile: under load ----
+
+for what in trickle nop-flood; do
+	odd "r-$what" at=read do="$what"
+	expect "read: $what" 3 'timeout=' "$SAMEDISK" run --rw read --size 1m --io_size 1m --ramp_time 0 --prepare none \
+		--rounds 1 --only '1m*read' "iscsi://127.0.0.1:$port/$iqn/0?timeout=2s&ping=no"
+done
+
 # ---- strict ----
 
 for how in reject value status; do

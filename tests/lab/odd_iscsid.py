@@ -5,8 +5,8 @@ discovery session. For clients' tests; the data path is canned_iscsid's affair.
 
   odd_iscsid.py PORT_FILE [KEY=VALUE ...]     listens on 127.0.0.1, and writes its port into PORT_FILE
 
-at=login|command|discovery do=WHAT   what it does there, in place of an answer:
-  login, command: data-in r2t reject async garbage oversize wrong-itt trickle (1 to 7 bytes at a time) nop-flood
+at=login|command|read|discovery do=WHAT   what it does there, in place of an answer:
+  login, command, read (the first READ): data-in r2t reject async garbage oversize wrong-itt trickle (1 to 7 bytes at a time) nop-flood
         nop-flood-asking silent close
   login: continue (the C bit, for ever), keys (64 KiB in one go), never-done
   command: data-beyond (more than was asked for), unit-attention and busy (for ever)
@@ -242,7 +242,7 @@ class Conn:
 
     def command(self, bhs):
         cdb, lun, alloc = bhs[32:48], bhs[8:16], struct.unpack('>I', bhs[20:24])[0]
-        if opts.get('at') == 'command':
+        if opts.get('at') == 'command' or (opts.get('at') == 'read' and cdb[0] == 0x88):
             self.odd(opts['do'], (self.header(0x21, 0x80, 0), b''))
         elif cdb[0] == 0xa0 and lun in (bytes(8), b'\xc1\1' + bytes(6)):
             self.data(struct.pack('>II', 8 * len(luns), 0) + b''.join(luns), alloc)
