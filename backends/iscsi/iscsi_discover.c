@@ -45,9 +45,9 @@ static void names(const char *list, size_t n, char *buf, size_t size) {
     size_t used = 0;
 
     snprintf(buf, size, "none");
-    for (const char *p = list, *end = list + n; p < end; p += strnlen(p, (size_t)(end - p)) + 1) {
+    for (const char *p = list, *end = list + n; p < end; p += strlen(p) + 1) {
         char safe[ISCSI_NAME_SIZE];
-        size_t len = strnlen(p, (size_t)(end - p));
+        size_t len = strlen(p);
         if (len <= key_len || memcmp(p, key, key_len) != 0) continue;
         text_safe(safe, sizeof safe, p + key_len, len - key_len);
         if (used + strlen(safe) + 40 > size) left_out++;
@@ -68,7 +68,7 @@ int iscsibe_discover(const struct iscsibe_login *from, char *buf, size_t len, st
 
     *login.target = '\0';
     if (login.timeout > DISCOVER_NS) login.timeout = DISCOVER_NS;
-    char *list = malloc(LIST_MAX);
+    char *list = calloc(1, LIST_MAX + 1); /* it ends with a NUL in any case */
     if (!list || getrandom(isid, sizeof isid, 0) != (ssize_t)sizeof isid) {
         free(list);
         iscsibe_login_wipe(&login);

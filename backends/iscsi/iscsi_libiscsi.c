@@ -42,7 +42,7 @@ struct slot {
 };
 
 struct counts {
-    uint64_t commands, fua, caches_synced, busy, task_set_full, attentions, resets, window, full;
+    uint64_t commands, fua, caches_synced, busy, task_set_full, attentions, resets, window, full, grown;
 };
 
 struct context {
@@ -421,6 +421,7 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
     c->iscsi = c->s->library->iscsi;
     c->fd = iscsi_get_fd(c->iscsi);
     c->counts.attentions = c->s->unit_attentions;
+    c->counts.grown = c->s->grown;
     c->t_scan = sock_now();
     *out = c;
     return 0;
@@ -446,6 +447,7 @@ static void libiscsi_counters(struct context *c, struct kv *out) {
     kv_uint(out, "unit_resets", n->resets);
     kv_uint(out, "command_window_closed", n->window);
     kv_uint(out, "send_buffer_full", n->full);
+    if (n->grown) kv_gauge(out, "lun_grown_bytes", n->grown);
     tcpinfo_counters(c->fd, out);
 }
 

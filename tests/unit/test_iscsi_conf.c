@@ -90,6 +90,9 @@ static void refusals(void **state) {
     refused(&backend_iscsi, "iscsi://h/iqn.a/0?password_file=/tmp/x", "user");
     refused(&backend_iscsi, "iscsi://joe%x@h/iqn.a/0?target_user=tom", "SAMEDISK_CHAP_TARGET_PASSWORD");
     refused(&backend_iscsi, "iscsi://h/iqn.a/0?target_user=tom", "mutual");
+    setenv("SAMEDISK_CHAP_TARGET_PASSWORD", "x", 1);
+    refused(&backend_iscsi, "iscsi://joe%x@h/iqn.a/0?target_user=tom", "must differ");
+    unsetenv("SAMEDISK_CHAP_TARGET_PASSWORD");
     refused(&backend_iscsi, "iscsi://h/iqn.a/0?header_digest=md5", "crc32c");
     refused(&backend_iscsi, "iscsi://h/iqn.a/0?iniator=iqn.b", "initiator");
 }
