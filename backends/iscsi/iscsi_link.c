@@ -274,8 +274,9 @@ static int take(struct iscsibe_link *l, const uint8_t *bhs, const uint8_t *segme
     if (opcode == ISCSI_ASYNC) return err_set(err, STATUS_TARGET, "the target wants the session to end");
     if (opcode == ISCSI_REJECT)
         return err_set(err, STATUS_TARGET, "the target rejects it (reason %02Xh)", bhs[AT_RESPONSE]);
-    if (!ours || (opcode != ISCSI_RESPONSE && opcode != ISCSI_DATA_IN))
-        return err_set(err, STATUS_TARGET, "malformed reply (opcode %02Xh)", opcode);
+    if (opcode != ISCSI_RESPONSE && opcode != ISCSI_DATA_IN)
+        return err_set(err, STATUS_TARGET, "malformed reply: nothing asks for it (opcode %02Xh)", opcode);
+    if (!ours) return err_set(err, STATUS_TARGET, "malformed reply: to a command that is not out (opcode %02Xh)", opcode);
     if (opcode == ISCSI_DATA_IN) *got += len;
     if (!status) return 0;
     reply->response = opcode == ISCSI_RESPONSE ? bhs[AT_RESPONSE] : 0;
