@@ -93,7 +93,7 @@ static int attach_one(struct handle *h, const char *portal, const struct attach_
     if (rc == 0) {
         (*out)->head.engine = &iscsibe_engine_native;
         (*out)->counts.attentions = said.attentions;
-        (*out)->counts.grown = said.grown;
+        (*out)->grown = said.grown;
     }
     iscsibe_link_close(l, false);
     return rc;

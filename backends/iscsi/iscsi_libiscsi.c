@@ -42,7 +42,7 @@ struct slot {
 };
 
 struct counts {
-    uint64_t commands, fua, caches_synced, busy, task_set_full, attentions, resets, window, full, grown;
+    uint64_t commands, fua, caches_synced, busy, task_set_full, attentions, resets, window, full;
 };
 
 struct context {
@@ -182,7 +182,7 @@ static void command_done(struct iscsi_context *iscsi, int status, void *data, vo
         break;
     case SCSI_STATUS_CANCELLED: /* without reconnection, a lost session cancels all that was out */
         c->broken = true;
-        fail(c, s, t, ECONNRESET, "connection lost", iscsibe_library_why(c->s->library, text, sizeof text));
+        fail(c, s, t, ECONNRESET, "connection lost", iscsibe_session_why(c->s, text, sizeof text));
         break;
     case SCSI_STATUS_TIMEOUT:
         c->broken = true;
@@ -269,7 +269,7 @@ static bool pending(const struct context *c) {
 static void service(struct context *c, int events) {
     char why[240];
     if (iscsi_service(c->iscsi, events) == 0 && !c->broken) return;
-    lose(c, ECONNRESET, "connection lost", iscsibe_library_why(c->s->library, why, sizeof why));
+    lose(c, ECONNRESET, "connection lost", iscsibe_session_why(c->s, why, sizeof why));
 }
 
 static void resend(struct context *c) {
@@ -418,10 +418,9 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
         context_free(c);
         return -1;
     }
-    c->iscsi = c->s->library->iscsi;
+    c->iscsi = c->s->iscsi;
     c->fd = iscsi_get_fd(c->iscsi);
     c->counts.attentions = c->s->unit_attentions;
-    c->counts.grown = c->s->grown;
     c->t_scan = sock_now();
     *out = c;
     return 0;
@@ -447,7 +446,6 @@ static void libiscsi_counters(struct context *c, struct kv *out) {
     kv_uint(out, "unit_resets", n->resets);
     kv_uint(out, "command_window_closed", n->window);
     kv_uint(out, "send_buffer_full", n->full);
-    if (n->grown) kv_gauge(out, "lun_grown_bytes", n->grown);
     tcpinfo_counters(c->fd, out);
 }
 

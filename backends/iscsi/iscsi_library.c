@@ -151,12 +151,12 @@ static const char *words_of(struct iscsibe_library *l, char *buf, size_t len) {
     return *l->words && !strstr(l->words, "reconnect") ? l->words : sock_why(iscsi_get_fd(l->iscsi), buf, len);
 }
 
-const char *iscsibe_library_why(const struct iscsibe_library *l, char *buf, size_t len) {
+const char *iscsibe_session_why(const struct iscsibe_session *s, char *buf, size_t len) {
     char peer[100], words[120];
-    const char *error = iscsi_get_error(l->iscsi);
+    const char *error = iscsi_get_error(s->iscsi);
     if (!error || iscsibe_status_words(error)) error = "";
     text_safe(words, sizeof words, error, strlen(error));
-    snprintf(buf, len, "%s%s%s", sock_why(iscsi_get_fd(l->iscsi), peer, sizeof peer), *words ? "; libiscsi: " : "",
+    snprintf(buf, len, "%s%s%s", sock_why(iscsi_get_fd(s->iscsi), peer, sizeof peer), *words ? "; libiscsi: " : "",
              words);
     return buf;
 }

@@ -59,7 +59,6 @@ struct native_out {
 struct native_counts {
     uint64_t commands, fua, caches_synced, busy, task_set_full, attentions, resets, window, window_ns, full;
     uint64_t sends, recvs, polls, r2ts, data_outs, nops, asyncs, rejects, gaps;
-    uint64_t grown;               /* bytes that the unit has more than when it was opened */
     unsigned out_max;             /* the most requests that were out at once */
 };
 
@@ -117,6 +116,7 @@ struct context {
     int fd;
     const char *portal;           /* names this path in errors; NULL: it is the only one. Outlives the context */
     uint32_t window_at_login;     /* commands that the target had room for */
+    uint64_t grown;               /* bytes that the unit has more than when it was opened */
     int wait;                     /* enum native_wait */
     unsigned misses, skip;        /* recv that had nothing to bring: leave it out so many times */
     struct clock *clock;

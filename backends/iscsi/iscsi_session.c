@@ -34,6 +34,7 @@ int iscsibe_session_open(const struct iscsibe_login *login, struct iscsibe_sessi
     s->login = login;
     int rc = login->library ? iscsibe_library_open(login, &s->library, login_status, err)
                             : own_session(login, &s->link, login_status, err);
+    if (s->library) s->iscsi = s->library->iscsi;
     if (rc == 0) *out = s;
     else free(s);
     return rc;
@@ -47,7 +48,7 @@ void iscsibe_session_close(struct iscsibe_session *s) {
 }
 
 int iscsibe_session_fd(const struct iscsibe_session *s) {
-    return s->link ? s->link->fd : iscsi_get_fd(s->library->iscsi);
+    return s->link ? s->link->fd : iscsi_get_fd(s->iscsi);
 }
 
 /* ---- commands ---- */

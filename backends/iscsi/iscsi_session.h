@@ -20,7 +20,8 @@ struct iscsibe_alua {
 
 struct iscsibe_session {
     struct iscsibe_link *link;        /* a session of our own */
-    struct iscsibe_library *library;  /* or the library's */
+    struct iscsibe_library *library;  /* or the library's, */
+    struct iscsi_context *iscsi;      /* and its context */
     const struct iscsibe_login *login;
     uint64_t unit_attentions;
     struct iscsibe_alua alua;         /* of this path; set by iscsibe_ask_alua */
@@ -63,6 +64,8 @@ bool iscsibe_report_luns(struct iscsibe_session *s, struct iscsibe_reply *reply)
 int iscsibe_no_such_lun(struct iscsibe_session *s, const char *why, struct err *err); /* an error with those that there are */
 /* TEST UNIT READY until the unit is ready; RESERVATION CONFLICT counts as ready and sets *reserved. */
 int iscsibe_ready(struct iscsibe_session *s, bool *reserved, struct err *err);
+/* Is all of what was opened still there? A LUN that has grown is used as large as it was: *grown by so many bytes. */
+int iscsibe_check_size(const struct iscsibe_capacity *now, const struct handle *h, uint64_t *grown, struct err *err);
 int iscsibe_capacity(struct iscsibe_session *s, struct iscsibe_capacity *out, struct err *err);
 /* VPD 83 and 80, as far as the target has them. The number of names; *vpd83 stays in `keep` (its length returned by
  * *n83). */
@@ -71,9 +74,7 @@ unsigned iscsibe_identify(struct iscsibe_session *s, bool has83, bool has80, con
 /* Asks for the path's ALUA state, from what INQUIRY and VPD 83 said. Fails if such a path is not to be used. */
 int iscsibe_ask_alua(struct iscsibe_session *s, unsigned tpgs, const uint8_t *vpd83, size_t n83, bool nonoptimized,
                      struct err *err);
-/* Is all of what was opened still there? A LUN that has grown is used as large as it was: *grown by so many bytes. */
-int iscsibe_check_size(const struct iscsibe_capacity *now, const struct handle *h, uint64_t *grown, struct err *err);
-/* Ready, the same LUN, as large as when it was opened or larger, by a path that may be used: looked at by every attach before
+/* Ready, the same LUN, as large as when it was opened, by a path that may be used: looked at by every attach before
  * anything is read or written. */
 int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err);
 
@@ -95,7 +96,7 @@ int iscsibe_library_open(const struct iscsibe_login *login, struct iscsibe_libra
 void iscsibe_library_close(struct iscsibe_library *l, bool logout);
 int iscsibe_library_command(struct iscsibe_library *l, uint64_t lun, const uint8_t *cdb, unsigned cdb_size, uint8_t *data,
                             uint32_t alloc, int64_t end, struct iscsibe_reply *reply, struct err *err);
-/* Why the session broke: the socket's words, and the library's unless they are left over from a command's status. */
-const char *iscsibe_library_why(const struct iscsibe_library *l, char *buf, size_t len);
+/* Why the library's session broke: the socket's words, and its own unless they are left over from a command's status. */
+const char *iscsibe_session_why(const struct iscsibe_session *s, char *buf, size_t len);
 
 #endif
