@@ -46,7 +46,7 @@ static const struct option_entry options[] = {
       .names = digests, .value = "none|crc32c", .help = "checksum of iSCSI data; native engine" },
     { .name = "engine", .type = OPTION_ENUM, .offset = offsetof(struct iscsibe_conf, engine), .def = "auto",
       .names = engines, .value = "auto|native|libiscsi",
-      .help = "what moves the data: our own code or the library; auto is native unless that cannot log in" },
+      .help = "who logs in and moves the data: our own code (auto), or the library" },
     { .name = "deliver", .type = OPTION_BOOL, .offset = offsetof(struct iscsibe_conf, deliver), .def = "yes",
       .value = "yes|no", .help = "copy what is read into the request's buffer, as an application would have it; "
                                  "no: drop it after reception; native engine" },

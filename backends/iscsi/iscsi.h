@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the iSCSI backend share. Control plane: iscsi_open.c over iscsi_session.c (login, one command at a
- * time), with the pure parsers of iscsi_facts.c. Data path: one struct iscsibe_engine. Names begin with iscsibe_,
- * because iscsi_ is libiscsi's own prefix: a function of ours by one of its names would be called by the library in
- * place of its own. */
+/* What the parts of the iSCSI backend share. Control plane: iscsi_open.c over iscsi_session.c (one command at a time, over
+ * iscsi_link.c's own login, or the library's with engine=libiscsi), with the pure parsers of iscsi_facts.c. Data path: one
+ * struct iscsibe_engine. Names begin with iscsibe_, because iscsi_ is libiscsi's own prefix: a function of ours by one of
+ * its names would be called by the library in place of its own. */
 #ifndef BACKENDS_ISCSI_ISCSI_H
 #define BACKENDS_ISCSI_ISCSI_H
 
@@ -62,10 +62,11 @@ struct iscsibe_login {
     char target[ISCSI_NAME_SIZE], initiator[ISCSI_NAME_SIZE];
     char user[ISCSI_NAME_SIZE], password[ISCSI_NAME_SIZE];
     char target_user[ISCSI_NAME_SIZE], target_password[ISCSI_NAME_SIZE];
-    unsigned lun;
+    unsigned lun;               /* as the user names it */
+    uint64_t wire;              /* as on the wire: the eight bytes that the target's list has for it */
     int64_t timeout;
-    bool crc32c;
-    struct iscsibe_offer offer; /* libiscsi knows only its first two booleans */
+    bool library;               /* engine=libiscsi: it logs in */
+    struct iscsibe_offer offer; /* libiscsi knows only header_digest, initial_r2t and immediate_data */
     const struct tcp_settings *tcp; /* of connections of our own; NULL: the kernel's defaults */
 };
 
@@ -111,7 +112,7 @@ struct iscsibe_context {
 };
 
 extern const struct iscsibe_engine iscsibe_engine_libiscsi, iscsibe_engine_native;
-/* Into h->engine and facts: the native one if it can log in, else libiscsi, as far as the keys leave a choice. */
+/* Into h->engine and facts: libiscsi if the user wants it, else the native one, which has to get in at every portal. */
 int iscsibe_choose_engine(struct handle *h, const struct iscsibe_conf *conf, struct facts *f, struct err *err);
 const char *iscsibe_needs_native(const struct iscsibe_conf *conf); /* the key that libiscsi has nothing for, or NULL */
 /* iscsi_attach.c: the next session's ISID, of the random type, so that it is never that of another session to the same

@@ -6,15 +6,25 @@
 
 #include "backends/iscsi/iscsi_session.h"
 #include "backends/net/sock.h"
+#include "base/units.h"
 
-static int no_such_lun(struct iscsibe_session *s, const char *why, struct err *err) {
-    const uint8_t cdb[12] = { 0xa0, [8] = 0x10 }; /* REPORT LUNS, 4096 bytes */
-    struct iscsibe_reply reply;
+#define REPORT_LUNS_WLUN (0xc101ULL << 48) /* the well known logical unit that has nothing but the list */
+
+bool iscsibe_report_luns(struct iscsibe_session *s, struct iscsibe_reply *reply) {
+    const uint8_t cdb[12] = { 0xa0, [7] = 1 }; /* 65536 bytes: 8191 LUNs */
     struct err ignored;
+
+    if (iscsibe_command(s, 0, cdb, sizeof cdb, 65536, reply, &ignored) == 0 && reply->status == SCSI_STATUS_GOOD)
+        return true;
+    return !s->dead && iscsibe_command(s, REPORT_LUNS_WLUN, cdb, sizeof cdb, 65536, reply, &ignored) == 0 &&
+           reply->status == SCSI_STATUS_GOOD;
+}
+
+int iscsibe_no_such_lun(struct iscsibe_session *s, const char *why, struct err *err) {
+    struct iscsibe_reply reply;
     char luns[300] = "unknown";
 
-    if (iscsibe_command(s, 0, cdb, sizeof cdb, 4096, &reply, &ignored) == 0 && reply.status == SCSI_STATUS_GOOD)
-        iscsibe_luns_words(reply.data, reply.len, luns, sizeof luns);
+    if (iscsibe_report_luns(s, &reply)) iscsibe_luns_words(reply.data, reply.len, luns, sizeof luns);
     return err_set(err, STATUS_TARGET, "no such LUN %u (%s). Initiator %s sees these LUNs of the target: %s",
                    s->login->lun, why, s->login->initiator, luns);
 }
@@ -28,7 +38,7 @@ int iscsibe_ready(struct iscsibe_session *s, bool *reserved, struct err *err) {
 
     *reserved = false;
     for (;;) {
-        if (iscsibe_command(s, s->login->lun, cdb, sizeof cdb, 0, &reply, err) != 0) return -1;
+        if (iscsibe_command(s, s->login->wire, cdb, sizeof cdb, 0, &reply, err) != 0) return -1;
         if (reply.status == SCSI_STATUS_GOOD) return 0;
         if (reply.status == SCSI_STATUS_RESERVATION_CONFLICT) {
             *reserved = true;
@@ -38,7 +48,7 @@ int iscsibe_ready(struct iscsibe_session *s, bool *reserved, struct err *err) {
         bool check = reply.status == SCSI_STATUS_CHECK_CONDITION;
         if (check && reply.key == SCSI_SENSE_ILLEGAL_REQUEST &&
             reply.ascq == SCSI_SENSE_ASCQ_LOGICAL_UNIT_NOT_SUPPORTED)
-            return no_such_lun(s, words, err);
+            return iscsibe_no_such_lun(s, words, err);
         /* 04/00 to 04/0x: becoming ready; no medium, standby and the like will not change by waiting */
         bool soon = check && reply.key == SCSI_SENSE_NOT_READY && (reply.ascq == 0x0400 || reply.ascq == 0x0401);
         if (!soon || sock_now() >= end)
@@ -59,7 +69,10 @@ int iscsibe_capacity(struct iscsibe_session *s, struct iscsibe_capacity *out, st
     if (!s->dead && iscsibe_ask(s, cdb10, sizeof cdb10, 8, &reply) &&
         iscsibe_parse_capacity10(reply.data, reply.len, out))
         return 0;
-    if (s->dead) return err_set(err, STATUS_TARGET, "READ CAPACITY: the session was lost");
+    if (s->dead) {
+        *err = s->cause;
+        return -1;
+    }
     return err_set(err, STATUS_TARGET, "READ CAPACITY: %s", iscsibe_reply_words(&reply, words, sizeof words));
 }
 
@@ -92,6 +105,22 @@ int iscsibe_ask_alua(struct iscsibe_session *s, unsigned tpgs, const uint8_t *vp
     return refused ? err_set(err, STATUS_TARGET, "this path is ALUA %s: %s", iscsibe_alua_name(a->state), refused) : 0;
 }
 
+int iscsibe_check_size(const struct iscsibe_capacity *now, const struct handle *h, uint64_t *grown, struct err *err) {
+    char was[24], is[24];
+    uint64_t size = now->blocks * now->block;
+
+    *grown = size > h->size ? size - h->size : 0;
+    if (now->block == h->block && size >= h->size) return 0;
+    units_size_human(was, sizeof was, h->size);
+    units_size_human(is, sizeof is, size);
+    if (now->block != h->block)
+        return err_set(err, STATUS_TARGET, "the LUN has blocks of %u bytes now, and had %u when it was opened",
+                       now->block, h->block);
+    return err_set(err, STATUS_TARGET,
+                   "the LUN has shrunk since it was opened: from %s (%llu blocks of %u bytes) to %s (%llu blocks)", was,
+                   (unsigned long long)(h->size / h->block), h->block, is, (unsigned long long)now->blocks);
+}
+
 int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err) {
     char identity[FACTS_IDENTITIES][128];
     struct iscsibe_inquiry inquiry = { .vendor = "" };
@@ -107,14 +136,15 @@ int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct e
     if (iscsibe_capacity(s, &capacity, err) != 0) return -1;
     if (iscsibe_ask(s, cdb, sizeof cdb, 96, &reply)) iscsibe_parse_inquiry(reply.data, reply.len, &inquiry);
     iscsibe_identify(s, h->vpd83, h->vpd80, &inquiry, identity, &weak, vpd83, &n83);
-    if (s->dead) return err_set(err, STATUS_TARGET, "the session was lost while the LUN was checked");
+    if (s->dead) {
+        *err = s->cause;
+        return err_prefix(err, "the session was lost while the LUN was checked");
+    }
     for (unsigned i = 0; i < FACTS_IDENTITIES; i++)
         if (strcmp(identity[i], h->identity[i]) != 0)
             return err_set(err, STATUS_TARGET, "the LUN is another one than was opened: %s, not %s",
                            *identity[i] ? identity[i] : "without a name",
                            *h->identity[i] ? h->identity[i] : "without a name");
-    if (capacity.block != h->block || capacity.blocks * capacity.block != h->size)
-        return err_set(err, STATUS_TARGET, "the LUN has changed its size since it was opened: %llu blocks of %u bytes",
-                       (unsigned long long)capacity.blocks, capacity.block);
+    if (iscsibe_check_size(&capacity, h, &s->grown, err) != 0) return -1;
     return iscsibe_ask_alua(s, inquiry.tpgs, vpd83, n83, h->nonoptimized, err);
 }

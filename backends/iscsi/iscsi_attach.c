@@ -15,6 +15,7 @@
 #include "backends/iscsi/iscsi_session.h"
 #include "backends/net/sock.h"
 #include "base/text.h"
+#include "base/units.h"
 
 void iscsibe_next_isid(struct handle *h, uint8_t isid[6]) {
     unsigned qualifier = atomic_fetch_add(&h->isid_next, 1);
@@ -28,7 +29,7 @@ void iscsibe_next_isid(struct handle *h, uint8_t isid[6]) {
 /* What a path said of itself when it was entered. */
 struct entered {
     struct iscsibe_alua alua;
-    uint64_t attentions;
+    uint64_t attentions, grown;
 };
 
 static int same_lun(struct handle *h, const struct iscsibe_login *login, struct iscsibe_link *l, struct entered *said,
@@ -38,7 +39,7 @@ static int same_lun(struct handle *h, const struct iscsibe_login *login, struct 
     s->login = login;
     s->link = l;
     int rc = iscsibe_same_lun(s, h, err);
-    *said = (struct entered){ .alua = s->alua, .attentions = s->unit_attentions };
+    *said = (struct entered){ .alua = s->alua, .attentions = s->unit_attentions, .grown = s->grown };
     free(s);
     return rc;
 }
@@ -83,7 +84,7 @@ static int attach_one(struct handle *h, const char *portal, const struct attach_
     if (enter(h, portal, &l, &said, err) != 0) return name_portal(h, portal, err);
     const struct native_how session = {
         .fd = l->fd, .portal = several(h) ? portal : NULL, .terms = &l->terms, .cmd_sn = l->cmd_sn,
-        .max_cmd_sn = l->max_cmd_sn, .exp_stat_sn = l->exp_stat_sn, .lun = iscsibe_lun_wire(h->login.lun),
+        .max_cmd_sn = l->max_cmd_sn, .exp_stat_sn = l->exp_stat_sn, .lun = h->login.wire,
         .block = h->block, .dpofua = h->dpofua, .stable = h->volatile_cache == ANSWER_NO, .deliver = h->deliver,
         .wait = h->wait, .timeout = h->login.timeout, .tcp = &h->tcp, .ascq_words = ascq_words,
     };
@@ -92,6 +93,7 @@ static int attach_one(struct handle *h, const char *portal, const struct attach_
     if (rc == 0) {
         (*out)->head.engine = &iscsibe_engine_native;
         (*out)->counts.attentions = said.attentions;
+        (*out)->grown = said.grown;
     }
     iscsibe_link_close(l, false);
     return rc;
@@ -161,6 +163,14 @@ static void path_facts(const struct iscsibe_link *l, const char *portal, const s
                 "what is measured includes the way to the other controller", portal);
 }
 
+static void warn_grown(const struct handle *h, uint64_t by, struct facts *f) {
+    char was[24], is[24];
+    units_size_human(was, sizeof was, h->size);
+    units_size_human(is, sizeof is, h->size + by);
+    kv_text(&f->warnings, "lun-grown", "the LUN has grown since it was opened, from %s to %s: it is used as large as it was",
+            was, is);
+}
+
 /* Logs in as every context will, once at each portal, for what the target agrees to. */
 static int try_native(struct handle *h, struct facts *f, struct err *err) {
     const struct iscsibe_roads *r = &h->roads;
@@ -176,6 +186,7 @@ static int try_native(struct handle *h, struct facts *f, struct err *err) {
             session_facts(l, &f->negotiated);
             tcp_settings_facts(&h->tcp, l->fd, &f->negotiated, &f->warnings);
         }
+        if (said.grown) warn_grown(h, said.grown, f);
         if (several(h) || strcmp(r->portal[i], h->login.portal) != 0)
             path_facts(l, r->portal[i], &said.alua, i + 1, f);
         iscsibe_link_close(l, true);
@@ -186,17 +197,7 @@ static int try_native(struct handle *h, struct facts *f, struct err *err) {
 }
 
 int iscsibe_choose_engine(struct handle *h, const struct iscsibe_conf *conf, struct facts *f, struct err *err) {
-    h->engine = &iscsibe_engine_libiscsi;
-    if (conf->engine != ISCSIBE_ENGINE_LIBISCSI) {
-        if (try_native(h, f, err) == 0) {
-            h->engine = &iscsibe_engine_native;
-        } else if (conf->engine == ISCSIBE_ENGINE_NATIVE || iscsibe_needs_native(conf)) {
-            return err_prefix(err, "engine=native");
-        } else {
-            kv_text(&f->warnings, "engine-libiscsi", "libiscsi moves the data, because our own session could not: %s",
-                    err->msg);
-        }
-    }
+    h->engine = conf->engine == ISCSIBE_ENGINE_LIBISCSI ? &iscsibe_engine_libiscsi : &iscsibe_engine_native;
     snprintf(f->engine, sizeof f->engine, "%s", h->engine->name);
-    return 0;
+    return h->engine == &iscsibe_engine_native ? try_native(h, f, err) : 0;
 }

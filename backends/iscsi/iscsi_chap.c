@@ -6,8 +6,30 @@
 
 #include "backends/iscsi/iscsi_hash.h"
 
+static const struct algorithm {
+    unsigned number;
+    const char *name;
+    size_t size;
+    void (*hash)(const void *data, size_t len, uint8_t *out);
+} algorithms[] = { { CHAP_MD5, "MD5", ISCSIBE_MD5_SIZE, iscsibe_md5 },
+                   { CHAP_SHA1, "SHA-1", ISCSIBE_SHA1_SIZE, iscsibe_sha1 },
+                   { CHAP_SHA256, "SHA-256", ISCSIBE_SHA256_SIZE, iscsibe_sha256 },
+                   { CHAP_SHA3_256, "SHA3-256", ISCSIBE_SHA256_SIZE, iscsibe_sha3_256 } };
+
+static const struct algorithm *find(unsigned number) {
+    for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++)
+        if (algorithms[i].number == number) return &algorithms[i];
+    return NULL;
+}
+
 size_t iscsibe_chap_size(unsigned algorithm) {
-    return algorithm == CHAP_MD5 ? ISCSIBE_MD5_SIZE : algorithm == CHAP_SHA256 ? ISCSIBE_SHA256_SIZE : 0;
+    const struct algorithm *a = find(algorithm);
+    return a ? a->size : 0;
+}
+
+const char *iscsibe_chap_name(unsigned algorithm) {
+    const struct algorithm *a = find(algorithm);
+    return a ? a->name : NULL;
 }
 
 void iscsibe_chap_response(unsigned algorithm, uint8_t id, const char *secret, const uint8_t *challenge, size_t len,
@@ -18,8 +40,8 @@ void iscsibe_chap_response(unsigned algorithm, uint8_t id, const char *secret, c
     message[0] = id;
     memcpy(message + 1, secret, n);
     memcpy(message + 1 + n, challenge, len);
-    if (algorithm == CHAP_SHA256) iscsibe_sha256(message, 1 + n + len, out);
-    else iscsibe_md5(message, 1 + n + len, out);
+    const struct algorithm *a = find(algorithm);
+    if (a) a->hash(message, 1 + n + len, out);
     explicit_bzero(message, sizeof message);
 }
 

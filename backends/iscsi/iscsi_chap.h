@@ -7,15 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Offered, in order of preference. MD5 first, because there are targets (tgt among them) for which 7 was SHA-1 before
- * it became SHA-256: they would choose it, and then refuse the right answer. */
-#define CHAP_ALGORITHMS    "5,7"
+/* Offered, in order of preference (IANA's numbers: 5 MD5, 6 SHA-1, 7 SHA-256, 8 SHA3-256). MD5 first, because there are
+ * targets (tgt among them) for which 7 was SHA-1 before it became SHA-256: they would choose it, and then refuse the right
+ * answer. */
+#define CHAP_ALGORITHMS    "5,7,8,6"
 #define CHAP_MD5           5u
+#define CHAP_SHA1          6u
 #define CHAP_SHA256        7u
+#define CHAP_SHA3_256      8u
 #define CHAP_RESPONSE_MAX  32u
 #define CHAP_CHALLENGE_MAX 1024u
 
 size_t iscsibe_chap_size(unsigned algorithm); /* of a response; 0: unknown algorithm */
+const char *iscsibe_chap_name(unsigned algorithm); /* "SHA-256"; NULL: unknown */
 /* The response to a challenge of at most CHAP_CHALLENGE_MAX bytes. The secret has at most 255. */
 void iscsibe_chap_response(unsigned algorithm, uint8_t id, const char *secret, const uint8_t *challenge, size_t len,
                            uint8_t out[CHAP_RESPONSE_MAX]);

@@ -23,11 +23,11 @@ static uint32_t least(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-static void template(uint8_t bhs[ISCSI_BHS], unsigned lun, unsigned direction, uint8_t opcode) {
+static void template(uint8_t bhs[ISCSI_BHS], uint64_t lun, unsigned direction, uint8_t opcode) {
     memset(bhs, 0, ISCSI_BHS);
     bhs[0] = ISCSI_COMMAND;
     bhs[AT_FLAGS] = (uint8_t)(ISCSI_FINAL | ISCSI_SIMPLE | direction);
-    iscsiw_put_lun(bhs + AT_LUN, lun);
+    iscsiw_put64(bhs + AT_LUN, lun);
     bhs[AT_CDB] = opcode;
 }
 

@@ -10,12 +10,19 @@
 #include "base/err.h"
 
 #define ISCSI_NAME_SIZE 256 /* libiscsi's own limit, with the NUL */
-#define ISCSI_LUN_MAX 16383u
+#define ISCSI_LUN_MAX 0xffffffu /* 24 bits of extended flat space */
 
 /* "/IQN/LUN" of a URL. Errors: USAGE. */
 int iscsibe_parse_path(const char *path, char target[ISCSI_NAME_SIZE], unsigned *lun, struct err *err);
-/* As it stands in the first two bytes of a LUN field: peripheral addressing below 256, flat space above. */
-unsigned iscsibe_lun_wire(unsigned lun);
+/* ---- iscsi_luns.c ---- */
+/* The eight bytes of a LUN field as one number (their first is its highest): peripheral addressing below 256, flat space,
+ * extended flat space. What a target is asked by that has no list of its LUNs. */
+uint64_t iscsibe_lun_wire(unsigned lun);
+/* The entry of REPORT LUNS that means this number, in peripheral addressing before flat before extended. How many there
+ * are: 0, and *wire is left alone; more than 1: the target has it in several forms. */
+unsigned iscsibe_luns_find(const uint8_t *p, size_t len, unsigned lun, uint64_t *wire);
+/* REPORT LUNS as words "0, 1, 5"; how many there are. */
+unsigned iscsibe_luns_words(const uint8_t *p, size_t len, char *buf, size_t size);
 
 /* READ(16), WRITE(16) (with FUA), SYNCHRONIZE CACHE(16) (IMMED 0). */
 void iscsibe_cdb16(uint8_t cdb[16], uint8_t opcode, uint64_t lba, uint32_t blocks, bool fua);
@@ -48,8 +55,6 @@ bool iscsibe_parse_capacity10(const uint8_t *p, size_t len, struct iscsibe_capac
 struct iscsibe_mode { bool write_protected, dpofua, has_caching, wce, rcd; };
 bool iscsibe_parse_mode(const uint8_t *p, size_t len, bool ten, struct iscsibe_mode *out); /* MODE SENSE(6) or (10) */
 
-/* REPORT LUNS as words "0, 1, 5"; how many there are. */
-unsigned iscsibe_luns_words(const uint8_t *p, size_t len, char *buf, size_t size);
 
 /* The target port group that this path belongs to (VPD 83), and its state from REPORT TARGET PORT GROUPS. */
 bool iscsibe_port_group(const uint8_t *vpd83, size_t len, unsigned *group);
@@ -76,7 +81,8 @@ enum {
     ISCSI_LOGIN_AUTH = 0x0201,
     ISCSI_LOGIN_FORBIDDEN = 0x0202,
     ISCSI_LOGIN_NOT_FOUND = 0x0203,
-    ISCSI_LOGIN_REMOVED = 0x0204
+    ISCSI_LOGIN_REMOVED = 0x0204,
+    ISCSI_LOGIN_UNAVAILABLE = 0x0301
 };
 
 #endif

@@ -7,11 +7,11 @@
 
 #define BLOCK 64u
 
-/* Both hashes cut their input into blocks of 64 bytes and end it in the same way: 0x80, zeros, the length in bits. */
+/* Three of the hashes cut their input into blocks of 64 bytes and end it in the same way: 0x80, zeros, the length in bits. */
 struct hash {
     uint32_t state[8];
     uint8_t block[BLOCK];
-    uint32_t word[64];
+    uint32_t word[80];
 };
 
 /* ---- MD5 ---- */
@@ -103,7 +103,89 @@ static void sha256_block(struct hash *h) {
     explicit_bzero(s, sizeof s);
 }
 
-/* ---- both ---- */
+/* ---- SHA-1 ---- */
+
+static void sha1_block(struct hash *h) {
+    static const uint32_t add[4] = { 0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6 };
+    uint32_t a = h->state[0], b = h->state[1], c = h->state[2], d = h->state[3], e = h->state[4], *w = h->word;
+
+    for (unsigned i = 0; i < 16; i++) {
+        memcpy(&w[i], h->block + 4 * i, 4);
+        w[i] = be32toh(w[i]);
+    }
+    for (unsigned i = 16; i < 80; i++) w[i] = rotate_left(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+    for (unsigned i = 0; i < 80; i++) {
+        uint32_t f = i < 20 ? (b & c) | (~b & d) : i >= 40 && i < 60 ? (b & c) | (b & d) | (c & d) : b ^ c ^ d;
+        uint32_t sum = rotate_left(a, 5) + f + e + w[i] + add[i / 20];
+        e = d;
+        d = c;
+        c = rotate_left(b, 30);
+        b = a;
+        a = sum;
+    }
+    h->state[0] += a;
+    h->state[1] += b;
+    h->state[2] += c;
+    h->state[3] += d;
+    h->state[4] += e;
+}
+
+/* ---- SHA3-256 ---- */
+
+#define SHA3_RATE 136u /* bytes of input that one permutation takes up */
+
+static uint64_t rotate64(uint64_t x, unsigned n) {
+    return n ? x << n | x >> (64 - n) : x;
+}
+
+/* The permutation Keccak-f[1600]. Its round constants come from a shift register, its rotations from triangular numbers. */
+static void keccak(uint64_t s[25]) {
+    uint8_t lfsr = 1;
+
+    for (unsigned round = 0; round < 24; round++) {
+        uint64_t column[5];
+        for (unsigned x = 0; x < 5; x++) column[x] = s[x] ^ s[x + 5] ^ s[x + 10] ^ s[x + 15] ^ s[x + 20];
+        for (unsigned i = 0; i < 25; i++) s[i] ^= column[(i + 4) % 5] ^ rotate64(column[(i + 1) % 5], 1);
+        uint64_t carried = s[1];
+        for (unsigned t = 0, x = 1, y = 0; t < 24; t++) {
+            unsigned next = (2 * x + 3 * y) % 5;
+            x = y;
+            y = next;
+            uint64_t here = s[x + 5 * y];
+            s[x + 5 * y] = rotate64(carried, (t + 1) * (t + 2) / 2 % 64);
+            carried = here;
+        }
+        for (unsigned y = 0; y < 25; y += 5) {
+            memcpy(column, s + y, sizeof column);
+            for (unsigned x = 0; x < 5; x++) s[y + x] = column[x] ^ (~column[(x + 1) % 5] & column[(x + 2) % 5]);
+        }
+        for (unsigned j = 0; j < 7; j++) {
+            if (lfsr & 1) s[0] ^= (uint64_t)1 << ((1u << j) - 1);
+            lfsr = (uint8_t)(lfsr << 1 ^ (lfsr & 0x80 ? 0x71 : 0));
+        }
+    }
+}
+
+void iscsibe_sha3_256(const void *data, size_t len, uint8_t out[ISCSIBE_SHA256_SIZE]) {
+    uint64_t state[25] = { 0 };
+    const uint8_t *p = data;
+    size_t at = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        state[at / 8] ^= (uint64_t)p[i] << 8 * (at % 8);
+        if (++at == SHA3_RATE) {
+            keccak(state);
+            at = 0;
+        }
+    }
+    state[at / 8] ^= (uint64_t)0x06 << 8 * (at % 8);
+    state[(SHA3_RATE - 1) / 8] ^= (uint64_t)0x80 << 56;
+    keccak(state);
+    for (unsigned i = 0; i < ISCSIBE_SHA256_SIZE; i++) out[i] = (uint8_t)(state[i / 8] >> 8 * (i % 8));
+    explicit_bzero(state, sizeof state);
+}
+
+/* ---- the three ---- */
 
 static void run(struct hash *h, const uint8_t *p, size_t len, bool big_endian, void (*block)(struct hash *)) {
     uint64_t bits = (uint64_t)len * 8;
@@ -136,5 +218,12 @@ void iscsibe_sha256(const void *data, size_t len, uint8_t out[ISCSIBE_SHA256_SIZ
                                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 } };
     run(&h, data, len, true, sha256_block);
     for (unsigned i = 0; i < ISCSIBE_SHA256_SIZE; i++) out[i] = (uint8_t)(h.state[i / 4] >> 8 * (3 - i % 4));
+    explicit_bzero(&h, sizeof h);
+}
+
+void iscsibe_sha1(const void *data, size_t len, uint8_t out[ISCSIBE_SHA1_SIZE]) {
+    struct hash h = { .state = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0 } };
+    run(&h, data, len, true, sha1_block);
+    for (unsigned i = 0; i < ISCSIBE_SHA1_SIZE; i++) out[i] = (uint8_t)(h.state[i / 4] >> 8 * (3 - i % 4));
     explicit_bzero(&h, sizeof h);
 }

@@ -67,6 +67,7 @@ void iscsibe_terms_begin(struct iscsibe_terms *t, const struct iscsibe_offer *o)
 void iscsibe_terms_offer(struct iscsibe_terms *t, struct iscsibe_text *out) {
     for (unsigned k = 0; k < KEY_COUNT; k++) {
         char value[24];
+        if (t->discovery && k > KEY_DATA_DIGEST && k != KEY_MAX_RECV) continue;
         if (keys[k].rule == RULE_DIGEST) snprintf(value, sizeof value, "%s", t->offer[k] ? DIGEST_NAME : "None");
         else if (keys[k].rule == RULE_OR || keys[k].rule == RULE_AND)
             snprintf(value, sizeof value, "%s", t->offer[k] ? "Yes" : "No");

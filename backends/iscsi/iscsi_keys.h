@@ -34,6 +34,7 @@ struct iscsibe_terms {
     uint32_t offer[KEY_COUNT];    /* yes/no and digests: 0 or 1 */
     uint32_t value[KEY_COUNT];    /* agreed on; valid after iscsibe_terms_finish. KEY_MAX_RECV: what we declared */
     bool answered[KEY_COUNT];
+    bool discovery;               /* only the keys that make sense there are offered */
     uint32_t target_max_recv;     /* what the target declared, or its default */
     char offered[512], answers[768]; /* "InitialR2T=No MaxBurstLength=..." for people; never a CHAP key */
 };

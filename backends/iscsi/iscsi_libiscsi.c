@@ -408,7 +408,7 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
     c->kinds = how->kinds;
     c->may_write = how->write;
     c->timeout = h->login.timeout;
-    c->lun = iscsibe_lun_wire(h->login.lun);
+    c->lun = (unsigned)(h->login.wire >> 48); /* opening made sure that it takes no more */
     c->block = h->block;
     c->dpofua = h->dpofua;
     c->stable = h->volatile_cache == ANSWER_NO;

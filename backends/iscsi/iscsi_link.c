@@ -18,16 +18,19 @@
 
 #define REDIRECTS_MAX 4
 #define LOGOUT_NS NS_PER_SEC
-#define REPLY_MAX 4096u /* of data in what is no Data-In */
 
 /* ---- bytes ---- */
 
+/* The deadline is looked at before every piece, not only where nothing comes: a target that sends single bytes, or PDUs
+ * that nobody asked for, would go on for ever otherwise. */
+static int in_time(int64_t end, struct err *err) {
+    return sock_now() < end ? 0 : err_set(err, STATUS_TARGET, "no answer in time (timeout=)");
+}
+
 static int wait_for(int fd, short events, int64_t end, struct err *err) {
-    for (;;) {
-        int64_t left = end - sock_now();
-        if (left <= 0) return err_set(err, STATUS_TARGET, "no answer in time (timeout=)");
-        if (sock_wait(fd, events, left) > 0) return 0;
-    }
+    while (in_time(end, err) == 0)
+        if (sock_wait(fd, events, end - sock_now()) > 0) return 0;
+    return -1;
 }
 
 static int broken(int fd, struct err *err) {
@@ -37,6 +40,7 @@ static int broken(int fd, struct err *err) {
 
 static int send_all(int fd, const uint8_t *p, size_t len, int64_t end, struct err *err) {
     while (len > 0) {
+        if (in_time(end, err) != 0) return -1;
         ssize_t n = send(fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0 && errno == EAGAIN) {
             if (wait_for(fd, POLLOUT, end, err) != 0) return -1;
@@ -52,6 +56,7 @@ static int send_all(int fd, const uint8_t *p, size_t len, int64_t end, struct er
 
 static int recv_all(int fd, uint8_t *p, size_t len, int64_t end, struct err *err) {
     while (len > 0) {
+        if (in_time(end, err) != 0) return -1;
         ssize_t n = recv(fd, p, len, MSG_DONTWAIT);
         if (n < 0 && errno == EAGAIN) {
             if (wait_for(fd, POLLIN, end, err) != 0) return -1;
@@ -67,9 +72,8 @@ static int recv_all(int fd, uint8_t *p, size_t len, int64_t end, struct err *err
 
 /* ---- PDUs ---- */
 
-/* Reads exactly one PDU, so that whoever takes the connection over finds it between two. */
-static int recv_pdu(struct iscsibe_link *l, uint8_t bhs[ISCSI_BHS], uint8_t *data, uint32_t max, uint32_t *len,
-                    int64_t end, struct err *err) {
+int iscsibe_link_recv(struct iscsibe_link *l, uint8_t bhs[ISCSI_BHS], uint8_t *data, uint32_t max, uint32_t *len,
+                      int64_t end, struct err *err) {
     struct iscsiw_in in = { .max_data = max, .header_digest = l->full_feature && l->terms.value[KEY_HEADER_DIGEST],
                             .data_digest = l->full_feature && l->terms.value[KEY_DATA_DIGEST] };
     uint8_t header[ISCSI_HEADER_MAX], tail[8];
@@ -93,19 +97,27 @@ static int recv_pdu(struct iscsibe_link *l, uint8_t bhs[ISCSI_BHS], uint8_t *dat
     return 0;
 }
 
-/* A PDU without data. */
-static int send_bhs(struct iscsibe_link *l, uint8_t bhs[ISCSI_BHS], int64_t end, struct err *err) {
-    uint8_t pdu[ISCSI_BHS + 4];
-    size_t len = ISCSI_BHS;
+int iscsibe_link_send(struct iscsibe_link *l, uint8_t bhs[ISCSI_BHS], const void *data, uint32_t len, int64_t end,
+                      struct err *err) {
+    uint8_t pdu[ISCSI_BHS + 4 + LINK_SEND_MAX + 8];
+    size_t n = ISCSI_BHS, padded = len + iscsiw_padding(len);
 
+    if (len > LINK_SEND_MAX) return err_set(err, STATUS_TARGET, "more than %u bytes of text", LINK_SEND_MAX);
+    iscsiw_put24(bhs + AT_LENGTH, len);
     iscsiw_put32(bhs + AT_CMD_SN, l->cmd_sn);
     iscsiw_put32(bhs + AT_EXP_STAT_SN, l->exp_stat_sn);
     memcpy(pdu, bhs, ISCSI_BHS);
     if (l->terms.value[KEY_HEADER_DIGEST]) {
         iscsiw_put_digest(pdu + ISCSI_BHS, iscsibe_crc32c(0, pdu, ISCSI_BHS));
-        len += 4;
+        n += 4;
     }
-    return send_all(l->fd, pdu, len, end, err);
+    memset(pdu + n, 0, padded);
+    if (len) memcpy(pdu + n, data, len);
+    if (len && l->terms.value[KEY_DATA_DIGEST]) {
+        iscsiw_put_digest(pdu + n + padded, iscsibe_crc32c(0, pdu + n, padded));
+        padded += 4;
+    }
+    return send_all(l->fd, pdu, n + padded, end, err);
 }
 
 /* ---- login ---- */
@@ -122,64 +134,81 @@ static int split_portal(const char *portal, char host[ISCSI_NAME_SIZE], unsigned
     memcpy(host, portal, n);
     host[n] = '\0';
     portal += n + bracket;
-    if (*portal == ':') *port = (unsigned)strtoul(portal + 1, NULL, 10);
-    if (*port == 0 || *port > 65535) return err_set(err, STATUS_TARGET, "a portal on TCP port %u", *port);
+    if (*portal == ':') *port = strspn(portal + 1, "0123456789") <= 5 ? (unsigned)strtoul(portal + 1, NULL, 10) : 0;
+    if (*port == 0 || *port > 65535)
+        return err_set(err, STATUS_TARGET, "a portal without a TCP port: `%s`",
+                       text_safe(safe, sizeof safe, portal, strlen(portal)));
     return 0;
 }
 
-static int talk(struct iscsibe_link *l, struct iscsibe_talk *t, struct err *err) {
-    uint8_t bhs[ISCSI_BHS], *data = malloc(LOGIN_DATA_MAX + 4);
+/* LIO does not answer an offer without CHAP where it requires it, but closes the connection. */
+static void name_silence(const struct iscsibe_talk *t, struct err *err) {
+    char cause[200];
+    if (t->step != TALK_AUTH || t->rounds || *t->who->user) return;
+    snprintf(cause, sizeof cause, "%.199s", err->msg);
+    err_set(err, STATUS_TARGET, "%s before it answered. Some targets do so where they require CHAP: user= and "
+            "password_file=", cause);
+}
+
+static int talk(struct iscsibe_link *l, struct iscsibe_talk *t, int64_t end, struct err *err) {
     enum iscsibe_talk_next next = TALK_SEND;
-    int64_t end = sock_now() + l->timeout;
+    uint8_t bhs[ISCSI_BHS];
     uint32_t len;
 
-    if (!data) {
-        err_set(err, STATUS_TARGET, "no memory");
-        next = TALK_FAILED;
-    }
     while (next == TALK_SEND) {
         if (send_all(l->fd, t->out, t->out_len, end, err) != 0 ||
-            recv_pdu(l, bhs, data, LOGIN_DATA_MAX, &len, end, err) != 0) {
+            iscsibe_link_recv(l, bhs, l->segment, LOGIN_DATA_MAX, &len, end, err) != 0) {
             err_prefix(err, "login");
+            if (sock_now() < end) name_silence(t, err);
             next = TALK_FAILED;
         } else {
-            next = iscsibe_talk_answer(t, bhs, data, len, err);
+            next = iscsibe_talk_answer(t, bhs, l->segment, len, err);
         }
     }
-    free(data);
     return next;
 }
 
 /* One portal: TALK_DONE, TALK_REDIRECTED or TALK_FAILED. */
 static int enter(struct iscsibe_link *l, struct iscsibe_talk *t, const char *portal, const struct tcp_settings *tcp,
-                 struct err *err) {
+                 int64_t end, struct err *err) {
     char host[ISCSI_NAME_SIZE];
-    struct tcp_how how = { .host = host, .timeout = l->timeout, .settings = tcp };
+    struct tcp_how how = { .host = host, .timeout = end - sock_now(), .settings = tcp };
 
     if (split_portal(portal, host, &how.port, err) != 0) return TALK_FAILED;
+    if (in_time(end, err) != 0) return TALK_FAILED;
     l->fd = tcp_connect(&how, err);
     if (l->fd < 0) return TALK_FAILED;
-    int rc = talk(l, t, err);
+    int rc = talk(l, t, end, err);
     if (rc == TALK_DONE) return rc;
     close(l->fd);
     l->fd = -1;
     return rc;
 }
 
+/* An error behind a redirection names where it led to. */
+static int name_way(const char *portal, int redirections, struct err *err) {
+    char safe[120];
+    if (redirections)
+        err_prefix(err, "redirected to portal %s", text_safe(safe, sizeof safe, portal, strcspn(portal, ",")));
+    return -1;
+}
+
 static int log_in(struct iscsibe_link *l, struct iscsibe_talk *t, const struct iscsibe_login *login,
                   const uint8_t isid[6], struct err *err) {
     const struct iscsibe_credentials who = { login->initiator, login->target, login->user, login->password,
                                              login->target_user, login->target_password };
+    int64_t end = sock_now() + login->timeout; /* of all portals together */
     char portal[ISCSI_NAME_SIZE + 16];
     uint8_t random[CHALLENGE_SIZE + 1];
 
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return err_set(err, STATUS_TARGET, "no random numbers: %s", strerror(errno));
     snprintf(portal, sizeof portal, "%s", login->portal);
     for (int i = 0; i <= REDIRECTS_MAX; i++) {
+        /* Each portal its own challenge: an answer to an old one may have been overheard, or asked of another. */
+        if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+            return err_set(err, STATUS_TARGET, "no random numbers: %s", strerror(errno));
         iscsibe_talk_begin(t, &who, &login->offer, isid, random, random[CHALLENGE_SIZE]);
-        int rc = enter(l, t, portal, login->tcp, err);
-        if (rc == TALK_FAILED) return -1;
+        int rc = enter(l, t, portal, login->tcp, end, err);
+        if (rc == TALK_FAILED) return name_way(portal, i, err);
         if (rc == TALK_DONE) return 0;
         snprintf(portal, sizeof portal, "%s", t->address);
     }
@@ -199,7 +228,6 @@ int iscsibe_link_open(const struct iscsibe_login *login, const uint8_t isid[6], 
         goto out;
     }
     l->fd = -1;
-    l->timeout = login->timeout;
     rc = log_in(l, t, login, isid, err);
     *status = t->status;
     if (rc != 0) goto out;
@@ -225,11 +253,11 @@ out:
 
 static int answer_nop(struct iscsibe_link *l, const uint8_t *in, int64_t end, struct err *err) {
     uint8_t bhs[ISCSI_BHS] = { ISCSI_NOP_OUT | ISCSI_IMMEDIATE, ISCSI_FINAL };
-    if (iscsiw_get32(in + AT_TTT) == ISCSI_NO_TAG) return 0;
+    if (iscsiw_get32(in + AT_TTT) == ISCSI_NO_TAG) return in_time(end, err);
     memcpy(bhs + AT_LUN, in + AT_LUN, 8);
     memcpy(bhs + AT_TTT, in + AT_TTT, 4);
     iscsiw_put32(bhs + AT_ITT, ISCSI_NO_TAG);
-    return send_bhs(l, bhs, end, err);
+    return iscsibe_link_send(l, bhs, NULL, 0, end, err);
 }
 
 /* `got`: bytes of Data-In so far. 1: the command is over. */
@@ -246,8 +274,9 @@ static int take(struct iscsibe_link *l, const uint8_t *bhs, const uint8_t *segme
     if (opcode == ISCSI_ASYNC) return err_set(err, STATUS_TARGET, "the target wants the session to end");
     if (opcode == ISCSI_REJECT)
         return err_set(err, STATUS_TARGET, "the target rejects it (reason %02Xh)", bhs[AT_RESPONSE]);
-    if (!ours || (opcode != ISCSI_RESPONSE && opcode != ISCSI_DATA_IN))
-        return err_set(err, STATUS_TARGET, "malformed reply (opcode %02Xh)", opcode);
+    if (opcode != ISCSI_RESPONSE && opcode != ISCSI_DATA_IN)
+        return err_set(err, STATUS_TARGET, "malformed reply: nothing asks for it (opcode %02Xh)", opcode);
+    if (!ours) return err_set(err, STATUS_TARGET, "malformed reply: to a command that is not out (opcode %02Xh)", opcode);
     if (opcode == ISCSI_DATA_IN) *got += len;
     if (!status) return 0;
     reply->response = opcode == ISCSI_RESPONSE ? bhs[AT_RESPONSE] : 0;
@@ -257,36 +286,34 @@ static int take(struct iscsibe_link *l, const uint8_t *bhs, const uint8_t *segme
     return 1;
 }
 
-int iscsibe_link_command(struct iscsibe_link *l, unsigned lun, const uint8_t *cdb, unsigned cdb_size, uint8_t *data,
-                         uint32_t alloc, struct iscsibe_link_reply *reply, struct err *err) {
+int iscsibe_link_command(struct iscsibe_link *l, uint64_t lun, const uint8_t *cdb, unsigned cdb_size, uint8_t *data,
+                         uint32_t alloc, int64_t end, struct iscsibe_link_reply *reply, struct err *err) {
     uint8_t bhs[ISCSI_BHS] = { ISCSI_COMMAND, (uint8_t)(ISCSI_FINAL | ISCSI_SIMPLE | (alloc ? ISCSI_READ : 0)) };
-    uint8_t into[REPLY_MAX + 4];
-    int64_t end = sock_now() + l->timeout;
     uint32_t len, got = 0;
     int rc = 0;
 
     memset(reply, 0, sizeof *reply);
-    if (alloc > REPLY_MAX) return err_set(err, STATUS_TARGET, "more than %u bytes are asked for at once", REPLY_MAX);
-    iscsiw_put_lun(bhs + AT_LUN, iscsibe_lun_wire(lun));
-    iscsiw_put32(bhs + AT_ITT, ++l->itt);
+    iscsiw_put64(bhs + AT_LUN, lun);
+    l->itt = l->itt + 1 == ISCSI_NO_TAG ? 0 : l->itt + 1;
+    iscsiw_put32(bhs + AT_ITT, l->itt);
     iscsiw_put32(bhs + AT_EXPECTED_LENGTH, alloc);
     memcpy(bhs + AT_CDB, cdb, cdb_size);
-    if (send_bhs(l, bhs, end, err) != 0) return -1;
+    if (iscsibe_link_send(l, bhs, NULL, 0, end, err) != 0) return -1;
     l->cmd_sn++;
     while (rc == 0) {
-        if (recv_pdu(l, bhs, into, REPLY_MAX, &len, end, err) != 0) return -1;
-        if ((bhs[0] & ISCSI_OPCODE) == ISCSI_DATA_IN) {
+        if (iscsibe_link_recv(l, bhs, l->segment, LINK_DATA_MAX, &len, end, err) != 0) return -1;
+        if ((bhs[0] & ISCSI_OPCODE) == ISCSI_DATA_IN && iscsiw_get32(bhs + AT_ITT) == l->itt) {
             if (iscsiw_get32(bhs + AT_OFFSET) != got || len > alloc - got)
                 return err_set(err, STATUS_TARGET, "malformed reply: data beyond what was asked for, or out of order");
-            memcpy(data + got, into, len);
+            if (len) memcpy(data + got, l->segment, len);
         }
-        rc = take(l, bhs, into, len, &got, reply, end, err);
+        rc = take(l, bhs, l->segment, len, &got, reply, end, err);
     }
     return rc == 1 ? 0 : -1;
 }
 
 void iscsibe_link_close(struct iscsibe_link *l, bool logout) {
-    uint8_t bhs[ISCSI_BHS] = { ISCSI_LOGOUT | ISCSI_IMMEDIATE, ISCSI_FINAL }, side[REPLY_MAX + 4];
+    uint8_t bhs[ISCSI_BHS] = { ISCSI_LOGOUT | ISCSI_IMMEDIATE, ISCSI_FINAL };
     int64_t end = sock_now() + LOGOUT_NS;
     struct err ignored;
     uint32_t len;
@@ -294,8 +321,8 @@ void iscsibe_link_close(struct iscsibe_link *l, bool logout) {
     if (!l) return;
     if (l->fd >= 0 && logout) {
         iscsiw_put32(bhs + AT_ITT, ++l->itt);
-        if (send_bhs(l, bhs, end, &ignored) == 0)
-            while (recv_pdu(l, bhs, side, REPLY_MAX, &len, end, &ignored) == 0 &&
+        if (iscsibe_link_send(l, bhs, NULL, 0, end, &ignored) == 0)
+            while (iscsibe_link_recv(l, bhs, l->segment, LINK_DATA_MAX, &len, end, &ignored) == 0 &&
                    (bhs[0] & ISCSI_OPCODE) != ISCSI_LOGOUT_RESPONSE) continue;
     }
     if (l->fd >= 0) close(l->fd);

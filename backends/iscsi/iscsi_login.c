@@ -44,6 +44,11 @@ static void say_operational(struct iscsibe_talk *t) {
     make(t, true);
 }
 
+/* Has the target to do CHAP, so that it can prove its identity? */
+static bool proof_wanted(const struct iscsibe_talk *t) {
+    return *t->who->target_user && !t->terms.discovery;
+}
+
 void iscsibe_talk_begin(struct iscsibe_talk *t, const struct iscsibe_credentials *who,
                         const struct iscsibe_offer *offer, const uint8_t isid[6],
                         const uint8_t challenge[CHALLENGE_SIZE], uint8_t challenge_id) {
@@ -56,10 +61,12 @@ void iscsibe_talk_begin(struct iscsibe_talk *t, const struct iscsibe_credentials
     t->itt = 1;
     iscsibe_terms_begin(&t->terms, offer);
     iscsibe_text_add(&t->say, "InitiatorName=%s", who->initiator);
-    iscsibe_text_add(&t->say, "SessionType=Normal");
-    iscsibe_text_add(&t->say, "TargetName=%s", who->target);
-    /* A target without CHAP may do for our one-way credentials; for a proof of the target's identity it may not. */
-    iscsibe_text_add(&t->say, "AuthMethod=%s", !*who->user ? "None" : *who->target_user ? "CHAP" : "CHAP,None");
+    t->terms.discovery = !*who->target;
+    iscsibe_text_add(&t->say, "SessionType=%s", t->terms.discovery ? "Discovery" : "Normal");
+    if (!t->terms.discovery) iscsibe_text_add(&t->say, "TargetName=%s", who->target);
+    /* A target without CHAP may do for our one-way credentials; for a proof of the target's identity it may not. Portals
+     * ask for less before they tell their targets' names, which are not trusted anyway. */
+    iscsibe_text_add(&t->say, "AuthMethod=%s", !*who->user ? "None" : proof_wanted(t) ? "CHAP" : "CHAP,None");
     make(t, !*who->user);
 }
 
@@ -122,7 +129,7 @@ static int respond(struct iscsibe_talk *t, struct err *err) {
     if (!small_number(t->chap_a, &t->algorithm) || iscsibe_chap_size(t->algorithm) == 0)
         return err_set(err, STATUS_TARGET,
                        "login: the target has no CHAP algorithm that we know (offered: " CHAP_ALGORITHMS
-                       ", which are MD5 and SHA-256)");
+                       ", which are MD5, SHA-256, SHA3-256 and SHA-1)");
     if (!small_number(t->chap_i, &id) || !iscsibe_chap_decode(t->chap_c, challenge, sizeof challenge, &len))
         return err_set(err, STATUS_TARGET, "login: the target's CHAP challenge makes no sense");
     /* Our own challenge sent back to us is an attempt to have us compute the answer to it. */
@@ -174,11 +181,12 @@ static enum iscsibe_talk_next after_method(struct iscsibe_talk *t, bool transit,
     }
     char safe[40];
     if (*t->method && strcmp(t->method, "None") != 0) {
-        err_set(err, STATUS_TARGET, "login: the target answers AuthMethod=%s", text_safe(safe, sizeof safe, t->method,
-                                                                                        strlen(t->method)));
+        err_set(err, STATUS_TARGET, "login: the target answers AuthMethod=%s, which was not offered",
+                text_safe(safe, sizeof safe, t->method, strlen(t->method)));
+        if (strcmp(t->method, "CHAP") == 0) t->status = LOGIN_WANTS_CHAP;
         return TALK_FAILED;
     }
-    if (*t->who->target_user) {
+    if (proof_wanted(t)) {
         err_set(err, STATUS_TARGET,
                 "login: the target does not do CHAP, and so cannot prove its identity (target_user=)");
         return TALK_FAILED;
@@ -198,7 +206,7 @@ static enum iscsibe_talk_next advance(struct iscsibe_talk *t, bool transit, stru
     case TALK_CHAP_TOLD:
         if (verify_target(t, err) != 0) return TALK_FAILED;
         snprintf(t->auth, sizeof t->auth, "%s %s", *t->who->target_user ? "mutual" : "CHAP",
-                 t->algorithm == CHAP_MD5 ? "MD5" : "SHA-256");
+                 iscsibe_chap_name(t->algorithm));
         return leave_security(t, transit);
     default: break;
     }
@@ -209,13 +217,21 @@ static enum iscsibe_talk_next advance(struct iscsibe_talk *t, bool transit, stru
     return iscsibe_terms_finish(&t->terms, err) == 0 ? TALK_DONE : TALK_FAILED;
 }
 
+static int no_login_response(unsigned opcode, const uint8_t *h, struct err *err) {
+    if (opcode == ISCSI_REJECT)
+        return err_set(err, STATUS_TARGET, "login: the target rejects the request (reason %02Xh)", h[AT_RESPONSE]);
+    if (opcode == ISCSI_ASYNC)
+        return err_set(err, STATUS_TARGET, "login: the target ends the connection (asynchronous event %u)", h[AT_EVENT]);
+    return err_set(err, STATUS_TARGET,
+                   "login: the answer is no login response (opcode %02Xh): is this an iSCSI portal?", opcode);
+}
+
 /* Does the header belong to this login, and make sense? */
 static int check_header(struct iscsibe_talk *t, const uint8_t *h, struct err *err) {
     unsigned flags = h[AT_FLAGS], want = stage(t) == STAGE_SECURITY ? STAGE_OPERATIONAL : STAGE_FULL_FEATURE;
-    if ((h[0] & ISCSI_OPCODE) != ISCSI_LOGIN_RESPONSE || iscsiw_get32(h + AT_ITT) != t->itt)
-        return err_set(err, STATUS_TARGET,
-                       "login: the answer is no login response (opcode %02Xh): is this an iSCSI portal?",
-                       h[0] & ISCSI_OPCODE);
+    if ((h[0] & ISCSI_OPCODE) != ISCSI_LOGIN_RESPONSE) return no_login_response(h[0] & ISCSI_OPCODE, h, err);
+    if (iscsiw_get32(h + AT_ITT) != t->itt)
+        return err_set(err, STATUS_TARGET, "login: the target answers another request than ours (task tag)");
     t->status = iscsiw_get16(h + AT_LOGIN_STATUS);
     if (t->status) return 0;
     if (h[3] != 0) return err_set(err, STATUS_TARGET, "login: the target speaks iSCSI version %u, not 0", h[3]);
@@ -224,6 +240,35 @@ static int check_header(struct iscsibe_talk *t, const uint8_t *h, struct err *er
         (flags & ISCSI_TRANSIT && !(t->out[AT_FLAGS] & ISCSI_TRANSIT)))
         return err_set(err, STATUS_TARGET, "login: the target is in another stage than we are (flags %02Xh)", flags);
     return 0;
+}
+
+/* One that requires digests says so by its answer to our offer of none: Reject, or the one that it wants. */
+static bool wants_digest(const struct iscsibe_talk *t, enum iscsibe_key key, const char *name) {
+    size_t n = strlen(name);
+    if (t->terms.offer[key]) return false;
+    for (const char *p = t->text, *end = p + t->text_len; p < end; p += strlen(p) + 1)
+        if (strncmp(p, name, n) == 0 && (strcmp(p + n, "Reject") == 0 || strstr(p + n, "CRC32C"))) return true;
+    return false;
+}
+
+/* -1 if that is why the login does not go on. */
+static int check_digests(const struct iscsibe_talk *t, struct err *err) {
+    bool header = wants_digest(t, KEY_HEADER_DIGEST, "HeaderDigest=");
+    bool data = wants_digest(t, KEY_DATA_DIGEST, "DataDigest=");
+    if (!header && !data) return 0;
+    return err_set(err, STATUS_TARGET, "login: the target requires %s: set %s%s%s", header && data ? "digests"
+                   : header ? "header digests" : "data digests", header ? "header_digest=crc32c" : "",
+                   header && data ? " and " : "", data ? "data_digest=crc32c" : "");
+}
+
+static void refused(const struct iscsibe_talk *t, struct err *err) {
+    bool header = t->terms.offer[KEY_HEADER_DIGEST], data = t->terms.offer[KEY_DATA_DIGEST];
+    /* It does not say what it misses: what most often is it, of what was not offered. */
+    bool hint = t->step == TALK_OPERATIONAL && t->status >> 8 == 2 && !(header && data);
+
+    err_set(err, STATUS_TARGET, "login: the target refuses: %s (%04X)%s%s%s", iscsibe_login_status_words(t->status),
+            t->status, hint ? "; it may require what was not offered:" : "",
+            hint && !header ? " header_digest=crc32c" : "", hint && !data ? " data_digest=crc32c" : "");
 }
 
 enum iscsibe_talk_next iscsibe_talk_answer(struct iscsibe_talk *t, const uint8_t bhs[ISCSI_BHS], const uint8_t *data,
@@ -245,14 +290,14 @@ enum iscsibe_talk_next iscsibe_talk_answer(struct iscsibe_talk *t, const uint8_t
         make(t, false); /* an empty one asks for the rest */
         return TALK_SEND;
     }
+    if (t->step == TALK_OPERATIONAL && check_digests(t, err) != 0) return TALK_FAILED;
     if (t->status == 0 || t->status >> 8 == 1) {
         if (read_pairs(t, err) != 0) return TALK_FAILED;
     }
     t->text_len = 0;
     if (t->status >> 8 == 1 && *t->address) return TALK_REDIRECTED;
     if (t->status) {
-        err_set(err, STATUS_TARGET, "login: the target refuses: %s (%04X)", iscsibe_login_status_words(t->status),
-                t->status);
+        refused(t, err);
         return TALK_FAILED;
     }
     return advance(t, transit, err);

@@ -11,8 +11,10 @@
 #define LOGIN_DATA_MAX 16384u /* of one answer; a target has to keep to 8192 */
 #define LOGIN_NAME_MAX 256u
 #define CHALLENGE_SIZE 16u
+#define LOGIN_WANTS_CHAP 0x0201u /* as if it had refused us: for one that insists on CHAP, and there is no user */
 
-/* Names and secrets stay the caller's, and are not kept. User "": no CHAP. Target user "": CHAP in one direction. */
+/* Names and secrets stay the caller's, and are not kept. Target "": a discovery session. User "": no CHAP. Target user
+ * "": CHAP in one direction. */
 struct iscsibe_credentials {
     const char *initiator, *target, *user, *password, *target_user, *target_password;
 };
@@ -29,8 +31,8 @@ struct iscsibe_talk {
     struct iscsibe_terms terms;
     uint32_t cmd_sn, exp_stat_sn, max_cmd_sn; /* for the full feature phase */
     uint16_t tsih;
-    unsigned status;                /* of a refusal or redirection: class << 8 | detail; 0: none was told */
-    char auth[16];                  /* "None", "CHAP MD5", "mutual CHAP SHA-256" */
+    unsigned status;                /* of a refusal or redirection: class << 8 | detail; LOGIN_WANTS_CHAP; 0: none was told */
+    char auth[24];                  /* "None", "CHAP MD5", "mutual SHA3-256" */
     char address[LOGIN_NAME_MAX];   /* TargetAddress */
     char alias[LOGIN_NAME_MAX], portal_group[16];
     /* the talk's own */

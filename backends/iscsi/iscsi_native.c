@@ -388,6 +388,7 @@ void iscsibe_native_counters(struct context *c, struct kv *out) {
     kv_uint(out, "command_window_closed_ns", window_closed_ns(c));
     kv_gauge(out, "command_window", c->window_at_login);
     kv_gauge(out, "outstanding_max", n->out_max);
+    if (c->grown) kv_gauge(out, "lun_grown_bytes", c->grown);
     kv_uint(out, "send_buffer_full", n->full);
     kv_uint(out, "sends", n->sends);
     kv_uint(out, "recvs", n->recvs);

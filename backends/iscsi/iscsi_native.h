@@ -116,6 +116,7 @@ struct context {
     int fd;
     const char *portal;           /* names this path in errors; NULL: it is the only one. Outlives the context */
     uint32_t window_at_login;     /* commands that the target had room for */
+    uint64_t grown;               /* bytes that the unit has more than when it was opened */
     int wait;                     /* enum native_wait */
     unsigned misses, skip;        /* recv that had nothing to bring: leave it out so many times */
     struct clock *clock;
@@ -133,7 +134,7 @@ struct native_how {
     const char *portal;           /* as in the context */
     const struct iscsibe_terms *terms;
     uint32_t cmd_sn, max_cmd_sn, exp_stat_sn;
-    unsigned lun;                 /* as on the wire */
+    uint64_t lun;                 /* as on the wire */
     uint32_t block;
     bool dpofua, stable, deliver;
     const struct tcp_settings *tcp; /* outlives the context; NULL: nothing special */

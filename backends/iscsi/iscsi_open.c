@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Opening a LUN: login, everything that it says about itself, logout. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,24 +27,31 @@ struct opening {
 
 /* Says what the user can do about a refused login; for a wrong name, what names there are. */
 static int explain_login(const struct iscsibe_login *login, unsigned status, struct err *err) {
-    char list[900], target[ISCSI_NAME_SIZE], cause[500];
+    char list[700], target[ISCSI_NAME_SIZE], cause[400];
     struct err discovery;
 
     text_safe(target, sizeof target, login->target, strlen(login->target));
-    snprintf(cause, sizeof cause, "%.499s", err->msg);
+    snprintf(cause, sizeof cause, "%.399s", err->msg);
     switch (status) {
     case ISCSI_LOGIN_AUTH:
-        return err_set(err, STATUS_TARGET, "%s: target %s refuses %s: check the CHAP user and password; initiator %s",
-                       cause, target, *login->user ? "these credentials" : "a login without CHAP", login->initiator);
+        if (*login->user)
+            return err_set(err, STATUS_TARGET, "%s: target %s refuses these credentials: check the CHAP user and password, "
+                           "and whether its access list has initiator %s", cause, target, login->initiator);
+        return err_set(err, STATUS_TARGET, "%s: target %s refuses a login without CHAP (user= and password_file= are the "
+                       "CHAP user and password), or its access list lacks initiator %s", cause, target, login->initiator);
     case ISCSI_LOGIN_FORBIDDEN:
         return err_set(err, STATUS_TARGET,
-                       "%s: target %s does not admit initiator %s: add it to the target's access list, "
+                       "%s: target %s does not admit initiator %s: add it to the target's access list (ACL), "
                        "or give initiator=",
                        cause, target, login->initiator);
     case ISCSI_LOGIN_NOT_FOUND:
     case ISCSI_LOGIN_REMOVED:
+    case ISCSI_LOGIN_UNAVAILABLE: /* LIO, of a name that it does not have */
         if (iscsibe_discover(login, list, sizeof list, &discovery) != 0)
             snprintf(list, sizeof list, "unknown (%.300s)", discovery.msg);
+        if (status == ISCSI_LOGIN_UNAVAILABLE && strstr(list, target))
+            return err_set(err, STATUS_TARGET, "%s: target %s is there, but does not let anybody in now: is it enabled?",
+                           cause, target);
         return err_set(err, STATUS_TARGET,
                        "%s: no target %s for initiator %s (a target that does not admit an initiator may "
                        "say so, too); the portal offers: %s",
@@ -55,13 +63,34 @@ static int explain_login(const struct iscsibe_login *login, unsigned status, str
 
 /* ---- what the unit is ---- */
 
+/* The eight bytes by which the target knows the LUN. A target without a list, or that does not have it there, is asked by
+ * the usual ones: its answer tells whether there is such a LUN. */
+static void find_lun(struct opening *o) {
+    struct iscsibe_login *login = &o->h->login;
+    struct kv *n = &o->facts->negotiated;
+    struct iscsibe_reply reply;
+    unsigned found = 0;
+
+    if (iscsibe_report_luns(o->s, &reply))
+        found = iscsibe_luns_find(reply.data, reply.len, login->lun, &login->wire);
+    kv_text(n, "lun_address", "%016" PRIx64 "h", login->wire);
+    kv_text(n, "lun_address_from", "%s", found ? "REPORT LUNS" : "the usual form: REPORT LUNS does not list it");
+    if (found > 1)
+        kv_text(&o->facts->warnings, "lun-address",
+                "the target lists LUN %u in %u forms (REPORT LUNS): %016" PRIx64 "h is used", login->lun, found,
+                login->wire);
+}
+
 static int inquire(struct opening *o, struct err *err) {
     const uint8_t cdb[6] = { 0x12, [4] = 96 };
     struct iscsibe_reply reply;
     char words[160];
     const struct iscsibe_inquiry *i = &o->inquiry;
 
-    if (iscsibe_command(o->s, o->s->login->lun, cdb, sizeof cdb, 96, &reply, err) != 0) return -1;
+    if (iscsibe_command(o->s, o->s->login->wire, cdb, sizeof cdb, 96, &reply, err) != 0) return -1;
+    if (reply.status == SCSI_STATUS_CHECK_CONDITION && reply.key == SCSI_SENSE_ILLEGAL_REQUEST &&
+        reply.ascq == SCSI_SENSE_ASCQ_LOGICAL_UNIT_NOT_SUPPORTED)
+        return iscsibe_no_such_lun(o->s, iscsibe_reply_words(&reply, words, sizeof words), err);
     if (reply.status != SCSI_STATUS_GOOD || !iscsibe_parse_inquiry(reply.data, reply.len, &o->inquiry))
         return err_set(err, STATUS_TARGET, "INQUIRY: %s", iscsibe_reply_words(&reply, words, sizeof words));
     if (i->qualifier == 0 && (i->type == 0x00 || i->type == 0x0e)) {
@@ -73,10 +102,8 @@ static int inquire(struct opening *o, struct err *err) {
     if (i->qualifier == 0)
         return err_set(err, STATUS_TARGET, "it is not a disk: %s (%s %s)", iscsibe_type_name(i->type), i->vendor,
                        i->product);
-    bool reserved; /* no unit at this LUN: TEST UNIT READY says it in the way that lists those that are there */
-    if (iscsibe_ready(o->s, &reserved, err) != 0) return -1;
-    return err_set(err, STATUS_TARGET, "the target has no unit connected there (peripheral qualifier %u)",
-                   i->qualifier);
+    snprintf(words, sizeof words, "the target has no unit connected there: peripheral qualifier %u", i->qualifier);
+    return iscsibe_no_such_lun(o->s, words, err);
 }
 
 static void list_pages(struct opening *o) {
@@ -215,7 +242,7 @@ static void describe(const struct opening *o) {
     const struct handle *h = o->h;
     char size[24], target[90], address[64], ways[60] = "";
     unsigned port;
-    int fd = iscsi_get_fd(o->s->iscsi);
+    int fd = iscsibe_session_fd(o->s);
 
     text_safe(target, sizeof target, h->login.target, strlen(h->login.target));
     units_size_human(size, sizeof size, f->size);
@@ -228,7 +255,7 @@ static void describe(const struct opening *o) {
     kv_text(&f->negotiated, "initiator", "%s", h->login.initiator);
     kv_text(&f->negotiated, "target_name", "%s", h->login.target);
     kv_uint(&f->negotiated, "lun", h->login.lun);
-    kv_text(&f->negotiated, "header_digest", "%s", h->login.crc32c ? "crc32c" : "none");
+    kv_text(&f->negotiated, "header_digest", "%s", h->login.offer.header_digest ? "crc32c" : "none");
     kv_text(&f->negotiated, "chap", "%s", *h->login.target_user ? "mutual" : *h->login.user ? "yes" : "no");
     if (sock_peer(fd, address, sizeof address, &port))
         kv_text(&f->negotiated, "portal_address", "%s:%u", address, port);
@@ -243,6 +270,7 @@ static int ask_all(struct opening *o, struct err *err) {
     struct facts *f = o->facts;
     bool reserved;
 
+    find_lun(o);
     if (inquire(o, err) != 0) return -1;
     if (iscsibe_ready(o->s, &reserved, err) != 0) return -1;
     if (iscsibe_capacity(o->s, &o->capacity, err) != 0) return -1;
@@ -259,7 +287,10 @@ static int ask_all(struct opening *o, struct err *err) {
     ask_flush(o);
     ask_reservations(o, reserved);
     if (ask_alua(o, err) != 0) return -1;
-    if (o->s->dead) return err_set(err, STATUS_TARGET, "the session was lost while the LUN was asked about itself");
+    if (o->s->dead) {
+        *err = o->s->cause;
+        return err_prefix(err, "the session was lost while the LUN was asked about itself");
+    }
     if (o->h->writable && f->read_only) return err_set(err, STATUS_TARGET, "the LUN is write-protected by the target");
     o->h->size = f->size;
     o->h->block = f->block;
@@ -312,13 +343,13 @@ int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *
         goto out;
     }
     rc = ask_all(o, err);
-    if (rc != 0) err_prefix(err, "%s", h->where);
     if (rc == 0 && conf->password)
         kv_text(&facts->warnings, "password-in-url",
                 "the CHAP password stood in the URL, where `ps` and the shell's history "
                 "may show it: password_file= or SAMEDISK_CHAP_PASSWORD is safer");
     iscsibe_session_close(o->s);
     if (rc == 0) rc = iscsibe_choose_engine(h, conf, facts, err);
+    if (rc != 0) err_prefix(err, "%s", h->where);
 out:
     free(o);
     if (rc == 0) *out = h;

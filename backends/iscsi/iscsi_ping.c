@@ -22,7 +22,7 @@ const char *const iscsibe_pings[] = { "nop_out", "test_unit_ready", NULL };
 
 struct pinger {
     struct iscsibe_link *link;      /* its numbers go on being used */
-    unsigned lun;
+    uint64_t lun;                   /* as on the wire */
     uint32_t itt;                   /* of the ping that is out */
     unsigned answer;                /* opcode that answers it */
     bool quiet;                     /* nothing is out, and nothing went wrong */
@@ -32,7 +32,7 @@ struct pinger {
     size_t have;                    /* the beginning of a header */
 };
 
-struct pinger *iscsibe_ping_over(struct iscsibe_link *link, unsigned lun) {
+struct pinger *iscsibe_ping_over(struct iscsibe_link *link, uint64_t lun) {
     struct pinger *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->link = link;
@@ -59,7 +59,7 @@ int iscsibe_ping_open(struct handle *h, struct pinger **out, struct err *err) {
     int rc = iscsibe_link_open(&login, isid, &link, &status, err);
     iscsibe_login_wipe(&login);
     if (rc != 0) return -1;
-    *out = iscsibe_ping_over(link, iscsibe_lun_wire(h->login.lun));
+    *out = iscsibe_ping_over(link, h->login.wire);
     if (*out) return 0;
     iscsibe_link_close(link, true);
     return err_set(err, STATUS_TARGET, "no memory");
@@ -95,7 +95,7 @@ static int send_ping(struct pinger *p, unsigned kind) {
     p->quiet = false;
     iscsiw_put32(bhs + AT_ITT, p->itt);
     if (kind == PING_NOP_OUT) iscsiw_put32(bhs + AT_TTT, ISCSI_NO_TAG);
-    else iscsiw_put_lun(bhs + AT_LUN, p->lun);
+    else iscsiw_put64(bhs + AT_LUN, p->lun);
     int rc = send_pdu(p, bhs);
     if (rc == 0 && kind != PING_NOP_OUT) p->link->cmd_sn++; /* an immediate PDU does not count */
     return rc;

@@ -15,6 +15,6 @@ void iscsibe_ping_abort(struct pinger *p);
 void iscsibe_ping_close(struct pinger *p);
 
 /* Over a session that is logged in, which is the pinger's own from now on; `lun` as on the wire. NULL: no memory. */
-struct pinger *iscsibe_ping_over(struct iscsibe_link *link, unsigned lun);
+struct pinger *iscsibe_ping_over(struct iscsibe_link *link, uint64_t lun);
 
 #endif

@@ -51,6 +51,12 @@ static int own_secret(struct iscsibe_login *l, const struct iscsibe_conf *c, str
     return put(l->password, password, "the CHAP password", err);
 }
 
+/* With one secret for both directions, who does not know it could have us answer our own challenge (RFC 7143, 9.2.1). */
+static int check_two(const struct iscsibe_login *l, struct err *err) {
+    if (strcmp(l->password, l->target_password) != 0) return 0;
+    return err_set(err, STATUS_USAGE, "mutual CHAP: the target's password is the same as our own: they must differ");
+}
+
 static int target_secret(struct iscsibe_login *l, const struct iscsibe_conf *c, struct err *err) {
     if (!c->target_user) {
         if (c->target_password_file) return err_set(err, STATUS_USAGE, "target_password_file= needs target_user=");
@@ -58,13 +64,16 @@ static int target_secret(struct iscsibe_login *l, const struct iscsibe_conf *c, 
     }
     if (!*l->user) return err_set(err, STATUS_USAGE, "target_user=: mutual CHAP needs a CHAP user of ours, too");
     if (put(l->target_user, c->target_user, "target_user=", err) != 0) return -1;
-    if (c->target_password_file)
-        return from_file(l->target_password, c->target_password_file, "target's CHAP password", err);
+    if (c->target_password_file) {
+        int rc = from_file(l->target_password, c->target_password_file, "target's CHAP password", err);
+        return rc == 0 ? check_two(l, err) : rc;
+    }
     const char *password = getenv(ENV_TARGET_PASSWORD);
     if (!password || !*password)
         return err_set(err, STATUS_USAGE, "target_user= has no password: target_password_file=, or " ENV_TARGET_PASSWORD
                        " in the environment");
-    return put(l->target_password, password, "the target's CHAP password", err);
+    int rc = put(l->target_password, password, "the target's CHAP password", err);
+    return rc == 0 ? check_two(l, err) : rc;
 }
 
 /* What a login offers. The native engine's bursts: the first is that of most initiators, the largest spares R2Ts. */
@@ -88,8 +97,9 @@ int iscsibe_login_fill(struct iscsibe_login *l, const struct iscsibe_conf *c, st
     snprintf(l->portal, sizeof l->portal, "%s%.255s%s:%u", v6 ? "[" : "", c->host, v6 ? "]" : "", (unsigned)c->port);
     memcpy(l->target, c->target, sizeof l->target);
     l->lun = c->lun;
+    l->wire = iscsibe_lun_wire(c->lun);
     l->timeout = (int64_t)c->timeout;
-    l->crc32c = c->header_digest != 0;
+    l->library = c->engine == ISCSIBE_ENGINE_LIBISCSI;
     fill_offer(&l->offer, c);
     if (put(l->initiator, c->initiator, "initiator=", err) != 0 || own_secret(l, c, err) != 0 ||
         target_secret(l, c, err) != 0) {

@@ -3,11 +3,6 @@
 
 #include "backends/iscsi/iscsi_crc32c.h"
 
-void iscsiw_put_lun(uint8_t *p, unsigned lun) {
-    memset(p, 0, 8);
-    iscsiw_put16(p, lun);
-}
-
 void iscsiw_sense(const uint8_t *data, size_t len, unsigned *key, unsigned *ascq) {
     *key = *ascq = 0;
     if (len < 2) return;

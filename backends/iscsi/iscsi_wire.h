@@ -15,8 +15,10 @@
 #define ISCSI_HEADER_MAX (ISCSI_BHS + 255 * 4 + 4) /* with additional header segments and digest */
 
 enum {
-    ISCSI_NOP_OUT = 0x00, ISCSI_COMMAND = 0x01, ISCSI_LOGIN = 0x03, ISCSI_DATA_OUT = 0x05, ISCSI_LOGOUT = 0x06,
-    ISCSI_NOP_IN = 0x20, ISCSI_RESPONSE = 0x21, ISCSI_LOGIN_RESPONSE = 0x23, ISCSI_DATA_IN = 0x25,
+    ISCSI_NOP_OUT = 0x00, ISCSI_COMMAND = 0x01, ISCSI_LOGIN = 0x03, ISCSI_TEXT = 0x04,
+    ISCSI_DATA_OUT = 0x05, ISCSI_LOGOUT = 0x06,
+    ISCSI_NOP_IN = 0x20, ISCSI_RESPONSE = 0x21, ISCSI_LOGIN_RESPONSE = 0x23, ISCSI_TEXT_RESPONSE = 0x24,
+    ISCSI_DATA_IN = 0x25,
     ISCSI_LOGOUT_RESPONSE = 0x26, ISCSI_R2T = 0x31, ISCSI_ASYNC = 0x32, ISCSI_REJECT = 0x3f,
     ISCSI_OPCODE = 0x3f,          /* mask */
     ISCSI_IMMEDIATE = 0x40        /* beside the opcode: outside of the order of CmdSN */
@@ -85,7 +87,6 @@ static inline bool iscsiw_before(uint32_t a, uint32_t b) {
     return (int32_t)(a - b) < 0;
 }
 
-void iscsiw_put_lun(uint8_t *p, unsigned lun); /* `lun` as iscsibe_lun_wire gives it */
 /* Sense key and code << 8 | qualifier from the data segment of a SCSI Response; both 0 where there is no sense data. */
 void iscsiw_sense(const uint8_t *data, size_t len, unsigned *key, unsigned *ascq);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rest of iscsi_facts.h: LUNs, ALUA, LBA status, sense and login codes. */
+/* The rest of iscsi_facts.h: the path of a URL, ALUA, LBA status, sense and login codes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,32 +44,12 @@ int iscsibe_parse_path(const char *path, char target[ISCSI_NAME_SIZE], unsigned 
     return 0;
 }
 
-unsigned iscsibe_lun_wire(unsigned lun) {
-    return lun < 256 ? lun : 0x4000u | lun;
-}
-
 void iscsibe_cdb16(uint8_t cdb[16], uint8_t opcode, uint64_t lba, uint32_t blocks, bool fua) {
     memset(cdb, 0, 16);
     cdb[0] = opcode;
     cdb[1] = fua ? 0x08 : 0;
     for (int i = 9; i >= 2; i--, lba >>= 8) cdb[i] = (uint8_t)lba;
     for (int i = 13; i >= 10; i--, blocks >>= 8) cdb[i] = (uint8_t)blocks;
-}
-
-unsigned iscsibe_luns_words(const uint8_t *p, size_t len, char *buf, size_t size) {
-    snprintf(buf, size, "none");
-    if (len < 8) return 0;
-    unsigned n = be32(p) / 8, told = (unsigned)((len - 8) / 8), i;
-    size_t used = 0;
-    for (i = 0; i < n && i < told; i++) {
-        const uint8_t *l = p + 8 + 8 * (size_t)i;
-        unsigned method = l[0] >> 6, lun = method == 0 ? l[1] : be16(l) & 0x3fffu;
-        if (used + 24 > size) break;
-        if (method > 1) continue; /* well known and extended LUNs are no disks that a URL can name */
-        used += (size_t)snprintf(buf + used, size - used, "%s%u", used ? ", " : "", lun);
-    }
-    if (i < n && used) snprintf(buf + used, size - used, " ...");
-    return n;
 }
 
 /* ---- ALUA ---- */

@@ -238,10 +238,20 @@ static double check_end_flush(const json_t *run, char *buf, size_t len) {
     return ns;
 }
 
+static double check_grown(const json_t *run, char *buf, size_t len) {
+    uint64_t by = view_uint(run, "protocol/lun_grown_bytes");
+    char size[24];
+    if (by)
+        snprintf(buf, len, "the LUN has grown by %s since it was opened, and was used as large as it was",
+                 units_size_human(size, sizeof size, by));
+    return (double)by;
+}
+
 static double (*const checks[])(const json_t *, char *, size_t) = {
     check_lost,   check_interrupted,    check_errors, check_run_error, check_holes,     check_rate,
     check_submit, check_command_window, check_tail,   check_abandoned, check_wire,      check_littles_law,
     check_cpu,    check_settled,        check_flush,  check_end_flush, check_readahead, check_wire_law,
+    check_grown,
 };
 
 void remarks_of_row(const json_t *document, const char *pattern, const char *target,

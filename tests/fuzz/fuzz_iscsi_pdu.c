@@ -3,10 +3,11 @@
  * with requests out. Besides memory errors it looks for broken promises: a request that comes back twice, bytes outside
  * of a request's buffer, a lost session that keeps requests, a password in an error.
  *
- * First byte: 1 header digests, 2 data digests, 4 login (8 with CHAP, 16 mutual). Second byte: the stream comes in
+ * First byte: 1 header digests, 2 data digests, 4 login (8 with CHAP, 16 mutual, 32 for discovery), 64 a list of LUNs. Second
+ * byte: the stream comes in
  * pieces of so many bytes (0: all at once). Needs, besides what every fuzz target is linked with, these of
  * backends/iscsi: iscsi_chap, iscsi_context, iscsi_crc32c, iscsi_done, iscsi_hash, iscsi_in, iscsi_keys, iscsi_login,
- * iscsi_out, iscsi_wire, iscsi_words; and of backends/net: sock. */
+ * iscsi_luns, iscsi_out, iscsi_wire, iscsi_words; and of backends/net: sock. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static void login(unsigned mode, const uint8_t *p, size_t size) {
     static const struct iscsibe_offer offer = { .immediate_data = true, .max_burst = 65536, .first_burst = 4096,
                                                 .max_recv = 65536, .max_r2t = 2 };
     static const uint8_t isid[6] = { 0x80 }, challenge[CHALLENGE_SIZE] = { 1 };
-    const struct iscsibe_credentials who = { "iqn.a:a", "iqn.b:b", mode & 8 ? "joe" : "", mode & 8 ? "0penSesame" : "",
+    const struct iscsibe_credentials who = { "iqn.a:a", mode & 32 ? "" : "iqn.b:b", mode & 8 ? "joe" : "", mode & 8 ? "0penSesame" : "",
                                              mode & 16 ? "tom" : "", mode & 16 ? "0therSesame" : "" };
     struct iscsibe_talk *t = malloc(sizeof *t);
     enum iscsibe_talk_next next = TALK_SEND;
@@ -55,6 +56,23 @@ static void login(unsigned mode, const uint8_t *p, size_t size) {
                 t->terms.value[KEY_MAX_R2T] >= 1);
     if (next == TALK_FAILED) require(err.msg[0] && (told || !strstr(err.msg, "Sesame")));
     free(t);
+}
+
+/* ---- REPORT LUNS ---- */
+
+static void list_of_luns(const uint8_t *p, size_t size) {
+    uint64_t wire = 0;
+    char words[64];
+    unsigned lun = size >= 10 ? (unsigned)p[8] << 8 | p[9] : 0;
+    uint8_t *list = malloc(size ? size : 1); /* exactly so long that reading beyond it is seen */
+
+    require(list != NULL);
+    memcpy(list, p, size);
+    unsigned found = iscsibe_luns_find(list, size, lun, &wire);
+    require(found <= size / 8 && (found || wire == 0));
+    iscsibe_luns_words(list, size, words, sizeof words);
+    require(strlen(words) < sizeof words);
+    free(list);
 }
 
 /* ---- a session ---- */
@@ -181,7 +199,8 @@ static void session(unsigned mode, size_t step, const uint8_t *p, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
-    if (data[0] & 4) login(data[0], data + 2, size - 2);
+    if (data[0] & 64) list_of_luns(data + 2, size - 2);
+    else if (data[0] & 4) login(data[0], data + 2, size - 2);
     else session(data[0], data[1], data + 2, size - 2);
     return 0;
 }

@@ -131,7 +131,7 @@ static inline void bench_begin(struct bench *b, unsigned depth, int fd) {
     b->list = calloc(depth, sizeof *b->list);
     b->done = calloc(depth, sizeof *b->done);
     b->how = (struct native_how){ .fd = fd, .terms = &b->terms, .cmd_sn = 0x100, .max_cmd_sn = 0x100 + 4095,
-                                  .exp_stat_sn = 0x50, .lun = 3, .block = 512, .dpofua = true, .deliver = true,
+                                  .exp_stat_sn = 0x50, .lun = 3ULL << 48, .block = 512, .dpofua = true, .deliver = true,
                                   .timeout = 30 * NS_PER_SEC };
     struct attach_how attach = { .depth = depth, .max_io = PDUS_STRIDE, .buffers = b->buffers, .stride = PDUS_STRIDE,
                                  .clock = &b->clock.clock, .kinds = &b->kinds, .write = true };

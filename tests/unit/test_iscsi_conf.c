@@ -46,7 +46,7 @@ static void login(void **state) {
     assert_string_equal(l.user, "joe");
     assert_string_equal(l.password, "password");
     assert_string_equal(l.initiator, "iqn.1994-05.com.example:me");
-    assert_true(l.crc32c);
+    assert_true(l.offer.header_digest);
     iscsibe_login_wipe(&l);
     for (size_t i = 0; i < sizeof l.password; i++) assert_int_equal(l.password[i], 0);
     conf_end(&backend_iscsi, c);
@@ -90,6 +90,9 @@ static void refusals(void **state) {
     refused(&backend_iscsi, "iscsi://h/iqn.a/0?password_file=/tmp/x", "user");
     refused(&backend_iscsi, "iscsi://joe%x@h/iqn.a/0?target_user=tom", "SAMEDISK_CHAP_TARGET_PASSWORD");
     refused(&backend_iscsi, "iscsi://h/iqn.a/0?target_user=tom", "mutual");
+    setenv("SAMEDISK_CHAP_TARGET_PASSWORD", "x", 1);
+    refused(&backend_iscsi, "iscsi://joe%x@h/iqn.a/0?target_user=tom", "must differ");
+    unsetenv("SAMEDISK_CHAP_TARGET_PASSWORD");
     refused(&backend_iscsi, "iscsi://h/iqn.a/0?header_digest=md5", "crc32c");
     refused(&backend_iscsi, "iscsi://h/iqn.a/0?iniator=iqn.b", "initiator");
 }

@@ -20,7 +20,7 @@ static void path(void **state) {
                                        "/example/1",
                                        "/iqn.a/b/1",
                                        "/iqn.a/x",
-                                       "/iqn.a/16384",
+                                       "/iqn.a/16777216",
                                        "/iqn.a/-1",
                                        "iqn.a/1",
                                        NULL };
@@ -41,9 +41,9 @@ static void path(void **state) {
     memcpy(longest, "/iqn.", 5);
     memcpy(longest + 300, "/1", 3);
     assert_int_equal(iscsibe_parse_path(longest, target, &lun, &err), -1);
-    assert_int_equal(iscsibe_lun_wire(0), 0);
-    assert_int_equal(iscsibe_lun_wire(255), 255);
-    assert_int_equal(iscsibe_lun_wire(256), 0x4100);
+    assert_true(iscsibe_lun_wire(0) == 0);
+    assert_true(iscsibe_lun_wire(255) == 0x00ffULL << 48);
+    assert_true(iscsibe_lun_wire(256) == 0x4100ULL << 48);
 }
 
 static void cdb(void **state) {
@@ -230,7 +230,7 @@ static void mode(void **state) {
 
 static void luns(void **state) {
     uint8_t p[8 + 32] = { 0, 0, 0, 32, [9] = 0, [17] = 7, [24] = 0x41, 0x00, [32] = 0xc1, 0x01 };
-    char buf[80], small[26];
+    char buf[80], small[12];
     (void)state;
     assert_int_equal(iscsibe_luns_words(p, sizeof p, buf, sizeof buf), 4);
     assert_string_equal(buf, "0, 7, 256"); /* the last is a well known one */
@@ -238,6 +238,42 @@ static void luns(void **state) {
     assert_string_equal(buf, "none");
     iscsibe_luns_words(p, sizeof p, small, sizeof small);
     assert_string_equal(small, "0, 7 ...");
+}
+
+static uint64_t lun_in(unsigned lun, unsigned n, const uint64_t *list, unsigned *found) {
+    uint8_t p[8 + 8 * 8] = { [3] = (uint8_t)(8 * n) };
+    uint64_t wire = 0x77;
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < 8; k++) p[8 + 8 * i + k] = (uint8_t)(list[i] >> (56 - 8 * k));
+    *found = iscsibe_luns_find(p, 8 + 8 * n, lun, &wire);
+    return wire;
+}
+
+static void lun_forms(void **state) {
+    static const uint64_t lio[] = { 0, 1ULL << 48, 0x012cULL << 48 }, flat[] = { 0, 0x412cULL << 48 },
+                          both[] = { 0x412cULL << 48, 0x012cULL << 48, 0x412cULL << 48 },
+                          other[] = { 0xd20493e000000000, 0x4005000000000000, 0x0001000200000000, 0xc101000000000000,
+                                      0xe200000001000000 };
+    uint8_t cut[15] = { [3] = 0xff, [9] = 5 };
+    uint64_t wire = 0x77;
+    unsigned n;
+    char buf[120];
+    (void)state;
+    assert_true(lun_in(300, 3, lio, &n) == 0x012cULL << 48 && n == 1); /* peripheral, with a bus number */
+    assert_true(lun_in(44, 3, lio, &n) == 0x77 && n == 0);             /* and no LUN 44 */
+    assert_true(lun_in(1, 3, lio, &n) == 1ULL << 48 && n == 1);
+    assert_true(lun_in(300, 2, flat, &n) == 0x412cULL << 48 && n == 1);
+    assert_true(lun_in(0x412c, 2, flat, &n) == 0x412cULL << 48 && n == 1); /* as Linux numbers it */
+    assert_true(lun_in(300, 3, both, &n) == 0x012cULL << 48 && n > 1);
+    assert_true(lun_in(300000, 5, other, &n) == 0xd20493e000000000 && n == 1);
+    assert_true(lun_in(5, 5, other, &n) == 0x4005000000000000 && n == 1); /* flat below 256 */
+    assert_true(lun_in(2, 5, other, &n) == 0x77 && n == 0); /* of two levels: no number means it */
+    assert_int_equal(iscsibe_luns_find(cut, sizeof cut, 5, &wire), 0);
+    assert_int_equal(iscsibe_luns_find(cut, 7, 5, &wire), 0);
+    assert_true(iscsibe_lun_wire(300000) == 0xd20493e000000000);
+    uint8_t p[8 + 24] = { 0, 0, 0, 24, [8] = 0x01, 0x2c, [16] = 0xd2, 0x04, 0x93, 0xe0, [25] = 1, [27] = 2 };
+    assert_int_equal(iscsibe_luns_words(p, sizeof p, buf, sizeof buf), 3);
+    assert_string_equal(buf, "300, 300000, 0001000200000000h");
 }
 
 static void alua(void **state) {
@@ -305,8 +341,9 @@ int main(void) {
         cmocka_unit_test(path),         cmocka_unit_test(cdb),    cmocka_unit_test(inquiry),
         cmocka_unit_test(identities),   cmocka_unit_test(identities_weak),
         cmocka_unit_test(identities_cut), cmocka_unit_test(vpd),  cmocka_unit_test(capacity),
-        cmocka_unit_test(mode),
-        cmocka_unit_test(luns),         cmocka_unit_test(alua),   cmocka_unit_test(lba_status),
+        cmocka_unit_test(mode),         cmocka_unit_test(reservations),
+        cmocka_unit_test(luns),
+        cmocka_unit_test(lun_forms),         cmocka_unit_test(alua),   cmocka_unit_test(lba_status),
         cmocka_unit_test(sense),        cmocka_unit_test(login),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

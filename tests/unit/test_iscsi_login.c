@@ -21,17 +21,26 @@ static const struct iscsibe_offer plain_offer = { .immediate_data = true, .max_b
 /* ---- hashes, CHAP ---- */
 
 static void hashes(void **state) {
-    static const struct { const char *text, *md5, *sha256;
+    static const struct { const char *text, *md5, *sha256, *sha1, *sha3;
     } v[] = {
-        /* RFC 1321; FIPS 180-2 */
-        { "", "d41d8cd98f00b204e9800998ecf8427e", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+        /* RFC 1321; FIPS 180-2; FIPS 202 */
+        { "", "d41d8cd98f00b204e9800998ecf8427e", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+          "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+          "a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a" },
         { "abc", "900150983cd24fb0d6963f7d28e17f72",
-          "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+          "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+          "a9993e364706816aba3e25717850c26c9cd0d89d",
+          "3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532" },
         { "12345678901234567890123456789012345678901234567890123456789012345678901234567890",
-          "57edf4a22be3c955ac49da2e2107b67a", "f371bc4a311f2b009eef952dd83ca80e2b60026c8e935592d0f9c308453c813e" },
+          "57edf4a22be3c955ac49da2e2107b67a", "f371bc4a311f2b009eef952dd83ca80e2b60026c8e935592d0f9c308453c813e",
+          "50abf5706a150990a08b2c5ea40fa0e585554732",
+          "293e5ce4ce54ee71990ab06e511b7ccd62722b1beb414f5ff65c8274e0f5be1d" },
         { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "8215ef0796a20bcaaae116d3876c664a",
-          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
+          "84983e441c3bd26ebaae4aa1f95129e5e54670f1",
+          "41c0dba2a9d6240849100376a8235e2c82e1b9998a999e21db32dd97496d3376" },
     };
+    char longer[300];
     uint8_t out[32];
     char hex[2 * 32 + 3];
     (void)state;
@@ -42,7 +51,17 @@ static void hashes(void **state) {
         iscsibe_sha256(v[i].text, strlen(v[i].text), out);
         iscsibe_chap_encode(out, 32, hex);
         assert_string_equal(hex + 2, v[i].sha256);
+        iscsibe_sha1(v[i].text, strlen(v[i].text), out);
+        iscsibe_chap_encode(out, 20, hex);
+        assert_string_equal(hex + 2, v[i].sha1);
+        iscsibe_sha3_256(v[i].text, strlen(v[i].text), out);
+        iscsibe_chap_encode(out, 32, hex);
+        assert_string_equal(hex + 2, v[i].sha3);
     }
+    memset(longer, 'x', sizeof longer); /* more than one block */
+    iscsibe_sha3_256(longer, sizeof longer, out);
+    iscsibe_chap_encode(out, 32, hex);
+    assert_string_equal(hex + 2, "34ed36d4d71d1a9a582cce5a006d6102d173fd867a27be7b2fe5d854587ddba2");
 }
 
 static void chap_response(void **state) {
@@ -57,7 +76,14 @@ static void chap_response(void **state) {
     iscsibe_chap_response(CHAP_SHA256, 0x2a, "secret12secret", challenge, sizeof challenge, out);
     iscsibe_chap_encode(out, 32, hex);
     assert_string_equal(hex, "0xc54be00d0b9aa59aa594ee6ba8e47ce1c1671c92e701b2386d28bce8470eff0f");
-    assert_int_equal(iscsibe_chap_size(6), 0);
+    iscsibe_chap_response(CHAP_SHA1, 0x2a, "secret12secret", challenge, sizeof challenge, out);
+    iscsibe_chap_encode(out, 20, hex);
+    assert_string_equal(hex, "0x9e93c68c61666689a3ab42e11e49509265c5ab98");
+    iscsibe_chap_response(CHAP_SHA3_256, 0x2a, "secret12secret", challenge, sizeof challenge, out);
+    iscsibe_chap_encode(out, 32, hex);
+    assert_string_equal(hex, "0x02625fb81ede7e6a5b9f75dbe4a3dc5b2c4e8cb9b05f599900d8975a8ef75557");
+    assert_int_equal(iscsibe_chap_size(CHAP_SHA1), 20);
+    assert_int_equal(iscsibe_chap_size(9), 0);
 }
 
 static void chap_values(void **state) {
@@ -301,7 +327,7 @@ static void to_challenge(const struct iscsibe_credentials *who, unsigned algorit
     assert_true(says(*who->target_user ? "AuthMethod=CHAP" : "AuthMethod=CHAP,None"));
     assert_int_equal(flags(), SECURITY);
     assert_int_equal(hear(SECURITY, 0, "AuthMethod=CHAP"), TALK_SEND);
-    assert_true(says("CHAP_A=5,7"));
+    assert_true(says("CHAP_A=5,7,8,6"));
     assert_int_equal(flags(), SECURITY);
     snprintf(text, sizeof text, "CHAP_A=%u|CHAP_I=200|CHAP_C=0x0102030405", algorithm);
     assert_int_equal(hear(SECURITY, 0, text), TALK_SEND);
@@ -362,9 +388,81 @@ static void chap_mutual(void **state) {
     assert_non_null(strstr(err.msg, "our own"));
 }
 
+/* All algorithms, through a whole login. */
+static void chap_algorithms(void **state) {
+    static const struct { unsigned number; const char *auth; } v[] = {
+        { 5, "CHAP MD5" }, { 6, "CHAP SHA-1" }, { 7, "CHAP SHA-256" }, { 8, "CHAP SHA3-256" } };
+    static const uint8_t theirs[] = { 1, 2, 3, 4, 5 };
+    char pair[120] = "CHAP_R=";
+    (void)state;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        to_challenge(&one_way, v[i].number);
+        response_text(v[i].number, 200, "open sesame", theirs, sizeof theirs, pair + 7);
+        assert_true(says(pair));
+        assert_int_equal(hear(TO_OPERATIONAL, 0, ""), TALK_SEND);
+        assert_int_equal(hear(TO_FULL, 0, ""), TALK_DONE);
+        assert_string_equal(talk.auth, v[i].auth);
+    }
+}
+
+static void to_operational(void) {
+    begin(&nobody);
+    assert_int_equal(hear(TO_OPERATIONAL, 0, "AuthMethod=None"), TALK_SEND);
+}
+
+/* A target that requires digests: whichever way it says so, the error names the keys. */
+static void digests_required(void **state) {
+    static const struct { unsigned status; const char *answer, *there, *not_there; } v[] = {
+        { 0x0200, "HeaderDigest=Reject", "set header_digest=crc32c", "data_digest" },
+        { 0x0000, "HeaderDigest=CRC32C|DataDigest=None", "set header_digest=crc32c", "data_digest" },
+        { 0x0000, "HeaderDigest=None|DataDigest=CRC32C", "set data_digest=crc32c", "header_digest" },
+        { 0x0200, "HeaderDigest=CRC32C,None|DataDigest=Reject", "header_digest=crc32c and data_digest=crc32c", "offered" },
+        { 0x0200, "", "not offered: header_digest=crc32c data_digest=crc32c", "set " },
+        { 0x0203, "", "no such target", "set " },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        to_operational();
+        assert_int_equal(hear(v[i].status ? 0 : TO_FULL, v[i].status, v[i].answer), TALK_FAILED);
+        assert_non_null(strstr(err.msg, v[i].there));
+        assert_null(strstr(err.msg, v[i].not_there));
+    }
+}
+
+static void discovery_session(void **state) {
+    static const struct iscsibe_credentials asker = { "iqn.a:me", "", "joe", "open sesame", "tom", "barley and rye" };
+    (void)state;
+    begin(&asker);
+    assert_true(says("SessionType=Discovery") && says("AuthMethod=CHAP,None"));
+    assert_false(says("TargetName="));
+    assert_int_equal(hear(SECURITY, 0, "AuthMethod=None"), TALK_SEND); /* of a list of names no proof is asked for */
+    assert_int_equal(hear(TO_OPERATIONAL, 0, ""), TALK_SEND);
+    assert_true(says("HeaderDigest=None") && says("MaxRecvDataSegmentLength=1048576"));
+    assert_false(says("MaxBurstLength=1048576"));
+    assert_int_equal(hear(TO_FULL, 0, ""), TALK_DONE);
+}
+
+/* PDUs that are none of a login, which are the target's to send at any time, or never. */
+static void other_pdus(void **state) {
+    static const struct { uint8_t opcode; const char *words; } v[] = {
+        { ISCSI_DATA_IN, "no login response" }, { ISCSI_R2T, "no login response" }, { ISCSI_REJECT, "rejects" },
+        { ISCSI_ASYNC, "ends the connection" }, { ISCSI_NOP_IN, "no login response" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        uint8_t bhs[ISCSI_BHS] = { v[i].opcode, ISCSI_FINAL };
+        iscsiw_put32(bhs + AT_ITT, 1);
+        begin(&nobody);
+        assert_int_equal(iscsibe_talk_answer(&talk, bhs, NULL, 0, &err), TALK_FAILED);
+        assert_non_null(strstr(err.msg, v[i].words));
+    }
+    begin(&nobody);
+    assert_int_equal(hear(SECURITY, 0, "AuthMethod=CHAP"), TALK_FAILED); /* who does not take no for an answer */
+    assert_int_equal(talk.status, LOGIN_WANTS_CHAP);
+}
+
 static void chap_nonsense(void **state) {
     static const char *const bad[] = { "",
-                                       "CHAP_A=6|CHAP_I=1|CHAP_C=0x01",
+                                       "CHAP_A=9|CHAP_I=1|CHAP_C=0x01",
                                        "CHAP_A=Reject",
                                        "CHAP_A=5|CHAP_I=256|CHAP_C=0x01",
                                        "CHAP_A=5|CHAP_I=1",
@@ -469,7 +567,11 @@ int main(void) {
         cmocka_unit_test(without_chap),
         cmocka_unit_test(chap_one_way),
         cmocka_unit_test(chap_mutual),
+        cmocka_unit_test(chap_algorithms),
         cmocka_unit_test(chap_nonsense),
+        cmocka_unit_test(digests_required),
+        cmocka_unit_test(discovery_session),
+        cmocka_unit_test(other_pdus),
         cmocka_unit_test(continued),
         cmocka_unit_test(refused),
         cmocka_unit_test(malformed),

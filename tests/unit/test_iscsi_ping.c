@@ -29,10 +29,14 @@ static void begin(bool digest) {
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
     r.target = fd[1];
     r.link = calloc(1, sizeof *r.link);
-    *r.link = (struct iscsibe_link){.fd = fd[0], .timeout = NS_PER_SEC, .cmd_sn = 0x100, .exp_stat_sn = 0x50,
-                                    .max_cmd_sn = 0x101, .itt = 7, .full_feature = true};
+    r.link->fd = fd[0];
+    r.link->cmd_sn = 0x100;
+    r.link->exp_stat_sn = 0x50;
+    r.link->max_cmd_sn = 0x101;
+    r.link->itt = 7;
+    r.link->full_feature = true;
     r.link->terms.value[KEY_HEADER_DIGEST] = digest;
-    r.p = iscsibe_ping_over(r.link, 3);
+    r.p = iscsibe_ping_over(r.link, 3ULL << 48);
     assert_non_null(r.p);
     r.out = (struct pdus){.header_digest = digest, .stat_sn = 0x50, .exp_cmd_sn = 0x100, .max_cmd_sn = 0x102};
 }

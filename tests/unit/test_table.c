@@ -255,6 +255,8 @@ static void test_words(void **state) {
          kv_gauge(&r->protocol, "sessions", 2)),
         "iodepth 32 is beyond the target's command window of 16 on each of 2 sessions: it was shut for 10.0 % of the "
         "time, and 16 commands were out at most: the depth at the target is lower");
+    EXPECT_WORDS(kv_gauge(&r->protocol, "lun_grown_bytes", 1 << 30),
+                 "the LUN has grown by 1.00 GiB since it was opened, and was used as large as it was");
     EXPECT_WORDS(r->rate_missed = 12, "rate missed: 12 I/Os dropped from the backlog of those that were due");
     EXPECT_WORDS((r->tail = (struct record_tail){.ios = 1, .longest_ns = 12 * NS_PER_SEC}),
                  "an I/O that was out at the window's end took 12.0 s (inside it 1.00 ms at most): counted in max");
