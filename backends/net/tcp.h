@@ -3,7 +3,9 @@
 #ifndef BACKENDS_NET_TCP_H
 #define BACKENDS_NET_TCP_H
 
+#include <netdb.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "backends/net/tcp_options.h"
@@ -16,9 +18,17 @@ struct tcp_how {
                            sock_local_port() tells which it is */
     int64_t timeout;    /* ns, for all attempts together */
     const struct tcp_settings *settings; /* NULL: the kernel's defaults */
+    char *note;         /* NULL, or room for note_len bytes: why the source port is not a reserved one, "" if it is */
+    size_t note_len;
 };
 
-/* A connected socket in blocking mode, without Nagle's algorithm; -1 after filling err. */
+/* All addresses of the name are tried, a new one every 250 ms while the earlier ones go on (RFC 8305): the first that
+ * connects wins. A connected socket in blocking mode, without Nagle's algorithm; -1 after filling err. */
 int tcp_connect(const struct tcp_how *how, struct err *err);
+/* The same with addresses that were looked up before; how->host is for messages. */
+int tcp_connect_any(const struct tcp_how *how, const struct addrinfo *list, struct err *err);
+/* The addresses of a name, of the family that bind= has. `type`: SOCK_STREAM, SOCK_DGRAM. The list is the caller's. */
+int tcp_resolve(const char *name, unsigned port, int type, const struct tcp_settings *s, struct addrinfo **list,
+                struct err *err);
 
 #endif
