@@ -27,7 +27,7 @@ struct attempt {
     const struct addrinfo *to;
     int fd;             /* being connected; -1: not yet, or not any more */
     int error;          /* why not: positive errno */
-    bool no_port, no_right; /* the source port is not reserved, because: all are taken; this process may not */
+    enum tcp_source source;
 };
 
 /* All of them: begun one after another, a new one every STAGGER_NS or when one has failed; the first to connect wins. So
@@ -102,8 +102,8 @@ static void begin(struct race *r) {
             rc = connect_from(a->to, RESERVED_FIRST + (start + i) % RESERVED_PORTS, r);
             if (!taken(rc) || r->said) break;
         }
-        a->no_port = taken(rc);
-        a->no_right = rc == -EACCES;
+        if (taken(rc)) a->source = TCP_SOURCE_ALL_TAKEN;
+        if (rc == -EACCES) a->source = TCP_SOURCE_NO_RIGHT;
     }
     if (!r->said && (rc == -EACCES || taken(rc))) rc = connect_from(a->to, 0, r);
     a->fd = rc < 0 ? -1 : rc;
@@ -157,16 +157,14 @@ static int run(struct race *r) {
     }
 }
 
-static void note_source(const struct attempt *a, char *note, size_t len) {
-    if (!note || !len) return;
-    *note = '\0';
-    if (a->no_port)
-        snprintf(note, len, "all %u reserved source ports (%u to %u) are in use towards this server, so a port above "
-                 "1023 was taken, which an export with `secure` refuses: fewer connections (nconnect=, numjobs=), or "
-                 "`insecure` there; `ss -tn` shows who has them", RESERVED_PORTS, RESERVED_FIRST,
-                 RESERVED_FIRST + RESERVED_PORTS - 1);
-    else if (a->no_right)
-        snprintf(note, len, "a source port below 1024 takes root or CAP_NET_BIND_SERVICE");
+const char *tcp_source_words(enum tcp_source source) {
+    static const char *const words[] = {
+        [TCP_SOURCE_FINE] = "",
+        [TCP_SOURCE_NO_RIGHT] = "a source port below 1024 takes root or CAP_NET_BIND_SERVICE",
+        [TCP_SOURCE_ALL_TAKEN] = "all 512 reserved source ports (512 to 1023) are in use towards this server, so one "
+                                 "above was taken: use fewer connections (nconnect=, numjobs=); `ss -tn` shows who has them"
+    };
+    return words[source];
 }
 
 static int failed(const struct race *r, struct err *err) {
@@ -201,7 +199,7 @@ int tcp_connect_any(const struct tcp_how *how, const struct addrinfo *list, stru
         r.at[r.n++] = (struct attempt){ .to = list, .fd = -1 };
     int winner = run(&r);
     if (winner >= 0) {
-        note_source(&r.at[winner], how->note, how->note_len);
+        if (how->source) *how->source = r.at[winner].source;
         fd = r.at[winner].fd;
         r.at[winner].fd = -1;
     } else {

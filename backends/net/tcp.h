@@ -5,11 +5,16 @@
 
 #include <netdb.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "backends/net/tcp_options.h"
 #include "base/err.h"
+
+enum tcp_source {
+    TCP_SOURCE_FINE,    /* reserved, or it did not matter */
+    TCP_SOURCE_NO_RIGHT,
+    TCP_SOURCE_ALL_TAKEN
+};
 
 struct tcp_how {
     const char *host;   /* a numeric address or a name */
@@ -18,9 +23,11 @@ struct tcp_how {
                            sock_local_port() tells which it is */
     int64_t timeout;    /* ns, for all attempts together */
     const struct tcp_settings *settings; /* NULL: the kernel's defaults */
-    char *note;         /* NULL, or room for note_len bytes: why the source port is not a reserved one, "" if it is */
-    size_t note_len;
+    enum tcp_source *source; /* NULL, or where to put what became of `reserved` */
 };
+
+/* What tcp_source_words() says of a source port that is not a reserved one; "" for TCP_SOURCE_FINE. */
+const char *tcp_source_words(enum tcp_source source);
 
 /* All addresses of the name are tried, a new one every 250 ms while the earlier ones go on (RFC 8305): the first that
  * connects wins. A connected socket in blocking mode, without Nagle's algorithm; -1 after filling err. */

@@ -21,6 +21,7 @@
 #include "backends/net/sock.h"
 #include "backends/net/tcpinfo.h"
 #include "backends/nfs/nfs_calls.h"
+#include "backends/nfs/nfs_libnfs_conn.h"
 #include "backends/nfs/nfs_names.h"
 #include "backends/nfs/nfs_verf.h"
 #include "base/text.h"
@@ -44,7 +45,7 @@ struct counts {
 
 struct context {
     struct nfsbe_context common;    /* first: nfs.c finds the engine by it */
-    struct nfsbe_conn *conn;        /* NULL once lost */
+    struct nfslib_conn *conn;       /* NULL once lost */
     int fd;
     nfs_fh3 file;
     struct clock *clock;
@@ -219,7 +220,7 @@ static void lose(struct context *c, int error, const char *kind, const char *tex
     c->lost = true;
     c->lost_error = error;
     c->closing = true; /* the cancelled calls call back */
-    nfsbe_conn_close(c->conn);
+    nfslib_close(c->conn);
     c->conn = NULL;
     c->fd = -1;
     int64_t t = clock_now(c->clock);
@@ -366,9 +367,12 @@ static int libnfs_reap(struct context *c, struct completion *out, unsigned max, 
 /* ---- attach, detach ---- */
 
 /* The same file, still as large, before anything is read from or written to it. */
-static int still_the_same(struct nfsbe_conn *conn, const struct handle *h, struct err *err) {
+static int still_the_same(const struct handle *h, struct err *err) {
     struct nfsbe_attr attr;
+    struct nfsbe_conn *conn;
+    if (nfsbe_conn_open(&h->server, NFS_PROGRAM_ID, &conn, err) != 0) return -1;
     int status = nfsbe_call_getattr(conn, &h->file, &attr, err);
+    nfsbe_conn_close(conn);
     if (status > 0) return err_set(err, STATUS_TARGET, "%s: NFS status %d", h->where, status);
     if (status < 0) return -1;
     if (attr.fsid != h->fsid || attr.fileid != h->fileid)
@@ -404,8 +408,8 @@ static int libnfs_attach(struct handle *h, const struct attach_how *how, struct 
     c->timeout = h->server.timeout;
     c->file.data.data_len = h->file.len;
     c->file.data.data_val = h->file.data;
-    if (nfsbe_conn_open(&h->server, NFS_PROGRAM_ID, &c->conn, err) != 0 || still_the_same(c->conn, h, err) != 0) {
-        nfsbe_conn_close(c->conn);
+    if (nfslib_open(&h->server, &c->conn, err) != 0 || still_the_same(h, err) != 0) {
+        nfslib_close(c->conn);
         context_free(c);
         return -1;
     }
@@ -419,7 +423,7 @@ static void libnfs_detach(struct context *c) {
     int64_t end = sock_now() + DRAIN_NS, now;
     while (!c->lost && c->lent && (now = sock_now()) < end) round_trip(c, end - now);
     c->closing = true;
-    nfsbe_conn_close(c->conn);
+    nfslib_close(c->conn);
     context_free(c);
 }
 

@@ -272,23 +272,24 @@ static void without_a_reserved_port_that_is_said(void **state) {
     enum { RESERVED = 512 };
     static int client[RESERVED];
     struct pair p;
-    char note[300] = "?";
+    enum tcp_source source = TCP_SOURCE_FINE;
     unsigned n = 0;
 
     if (geteuid() != 0) skip();
     listen_here(&p);
     assert_int_equal(listen(p.listener, 2 * RESERVED), 0);
     const struct tcp_how how = { .host = "127.0.0.1", .port = p.port, .timeout = 10 * NS_PER_SEC, .reserved = true,
-                                 .note = note, .note_len = sizeof note };
+                                 .source = &source };
     for (; n < RESERVED; n++) {
         if ((client[n] = tcp_connect(&how, &p.err)) < 0) break;
-        if (note[0]) break; /* another program holds some of them */
+        if (source != TCP_SOURCE_FINE) break; /* another program holds some of them */
     }
     if (n == RESERVED) p.client = tcp_connect(&how, &p.err);
     else p.client = client[n];
     if (p.client < 0) fail_msg("%s", p.err.msg);
     assert_true(n > 0);
-    assert_non_null(strstr(note, "all 512 reserved source ports (512 to 1023) are in use"));
+    assert_int_equal(source, TCP_SOURCE_ALL_TAKEN);
+    assert_non_null(strstr(tcp_source_words(source), "all 512 reserved source ports"));
     for (unsigned i = 0; i < n; i++) { /* no TIME_WAIT, which would keep the ports from the next test */
         struct linger now = { .l_onoff = 1 };
         setsockopt(client[i], SOL_SOCKET, SO_LINGER, &now, sizeof now);
