@@ -195,14 +195,13 @@ int nfsbe_conn_open(const struct nfsbe_server *server, unsigned program, struct 
     snprintf(at.host, sizeof at.host, "%s", ports.address); /* the answer is this address's */
     int rc = -1;
     if (ports.tcp) rc = tcp_there(&at, program, ports.tcp, false, out, err);
-    else if (program == NFS_PROGRAM_ID) {
-        not_registered(server, program, ports.udp ? " over TCP" : "", &why);
+    else not_registered(server, program, ports.udp ? " over TCP" : "", err);
+    if (rc != 0 && program == NFS_MOUNT_PROGRAM_ID && ports.udp) /* its TCP is missing, or a firewall's victim */
+        rc = udp_there(&at, program, ports.udp, out, ports.tcp ? &why : err);
+    if (rc != 0 && program == NFS_PROGRAM_ID && !ports.tcp) {
+        why = *err;
         rc = nfs_without(server, why.msg, out, err);
-    } else if (!ports.udp) {
-        rc = not_registered(server, program, "", err);
     }
-    if (rc != 0 && !*out && program == NFS_MOUNT_PROGRAM_ID && ports.udp)
-        rc = udp_there(&at, program, ports.udp, out, err);
     if (rc == 0) (*out)->server = server; /* `at` ends here */
     return rc;
 }

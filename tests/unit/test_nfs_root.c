@@ -253,6 +253,28 @@ static void portmappers(void **state) {
     }
 }
 
+/* TCP is registered, and a firewall refuses it: MOUNT goes over UDP then. */
+static void mount_by_the_portmapper(void **state) {
+    const struct nfsbe_server server = { .host = "127.0.0.1", .timeout = 10 * NS_PER_SEC };
+    struct portmap p = { .version = 2, .tcp = 9, .udp = 9 };
+    struct mountd m = { .list = { "/a" } };
+    struct script portmap, mountd;
+    struct nfsbe_conn *conn;
+    struct err err;
+    (void)state;
+    if (!may_have_port_111()) skip();
+    script_start(&portmap, 111, true, false, portmap_answer, &p);
+    script_start(&mountd, 9, false, true, mountd_answer, &m);
+    if (nfsbe_conn_open(&server, NFS_MOUNT_PROGRAM_ID, &conn, &err) != 0) fail_msg("%s", err.msg);
+    assert_true(conn->datagram);
+    nfsbe_conn_close(conn);
+    script_stop(&mountd);
+    p.tcp = p.udp = 0;
+    assert_int_equal(nfsbe_conn_open(&server, NFS_MOUNT_PROGRAM_ID, &conn, &err), -1);
+    assert_non_null(strstr(err.msg, "the portmapper does not know MOUNT version 3; mountport= names its port"));
+    script_stop(&portmap);
+}
+
 static void nfs_null(void *arg, const struct script_call *c, struct bytes *b) {
     (void)arg;
     script_words(b, c, 0, NULL);
@@ -410,7 +432,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_the_list),   cmocka_unit_test(by_the_parents),       cmocka_unit_test(none_of_them),
         cmocka_unit_test(kerberos_only), cmocka_unit_test(over_udp_only),        cmocka_unit_test(universal_addresses),
-        cmocka_unit_test(portmappers),   cmocka_unit_test(without_a_portmapper), cmocka_unit_test(removing),
+        cmocka_unit_test(portmappers),   cmocka_unit_test(mount_by_the_portmapper),   cmocka_unit_test(without_a_portmapper), cmocka_unit_test(removing),
         cmocka_unit_test(creating_without_a_handle),
     };
     return cmocka_run_group_tests(tests, loopback_of_our_own, NULL);
