@@ -430,9 +430,16 @@ static void creating_without_a_handle(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_the_list),   cmocka_unit_test(by_the_parents),       cmocka_unit_test(none_of_them),
-        cmocka_unit_test(kerberos_only), cmocka_unit_test(over_udp_only),        cmocka_unit_test(universal_addresses),
-        cmocka_unit_test(portmappers),   cmocka_unit_test(mount_by_the_portmapper),   cmocka_unit_test(without_a_portmapper), cmocka_unit_test(removing),
+        cmocka_unit_test(by_the_list),
+        cmocka_unit_test(by_the_parents),
+        cmocka_unit_test(none_of_them),
+        cmocka_unit_test(kerberos_only),
+        cmocka_unit_test(over_udp_only),
+        cmocka_unit_test(universal_addresses),
+        cmocka_unit_test(portmappers),
+        cmocka_unit_test(mount_by_the_portmapper),
+        cmocka_unit_test(without_a_portmapper),
+        cmocka_unit_test(removing),
         cmocka_unit_test(creating_without_a_handle),
     };
     return cmocka_run_group_tests(tests, loopback_of_our_own, NULL);
