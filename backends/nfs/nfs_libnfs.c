@@ -23,7 +23,6 @@
 #include "backends/net/sock.h"
 #include "backends/net/tcpinfo.h"
 #include "backends/nfs/nfs_names.h"
-#include "backends/nfs/nfs_open.h"
 
 #define TICK_NS (100 * NS_PER_MS)   /* timeouts are looked at so often */
 #define DRAIN_NS (2 * NS_PER_SEC)   /* detach waits so long for what is still out */
@@ -50,7 +49,7 @@ static void lose(struct context *c, int error, const char *kind, const char *tex
     c->lost = true;
     c->lost_error = error;
     c->closing = true; /* the cancelled calls call back */
-    nfsbe_conn_close(c->conn);
+    nfslib_close(c->conn);
     c->conn = NULL;
     c->fd = -1;
     int64_t t = clock_now(c->clock);
@@ -251,11 +250,23 @@ static int libnfs_reap(struct context *c, struct completion *out, unsigned max, 
 
 /* ---- attach, detach ---- */
 
-static int still_the_same(struct nfsbe_conn *conn, const struct handle *h, struct err *err) {
-    struct nfsbe_attr attr;
-    int status = nfsbe_call_getattr(conn, &h->file, &attr, err);
-    if (status > 0) return nfsbe_refused(err, conn, (unsigned)status, h->where);
-    return status < 0 ? -1 : nfsbe_same_file(h, attr.type, attr.fsid, attr.fileid, attr.size, err);
+/* The same file, asked on this very connection, before anything is read from or written to it. */
+static int still_the_same(struct context *c, const struct handle *h, struct err *err) {
+    struct kinds kinds = { .n = 0 }, *callers = c->kinds;
+    int64_t end = sock_now() + c->timeout;
+
+    c->doubt = TO_ASK;
+    c->t_doubt = c->ask_due = sock_now();
+    c->kinds = &kinds; /* what is wrong here is told in another way */
+    while (c->doubt != SURE && c->doubt != GONE && !c->lost && sock_now() < end) {
+        settle_doubt(c);
+        if (!c->lost) round_trip(c, NS_PER_MS);
+    }
+    c->kinds = callers;
+    c->counts = (struct counts){ .rpcs = 0 };
+    if (c->doubt == SURE) return 0;
+    if (c->doubt == GONE) return err_set(err, STATUS_TARGET, "%s", c->gone);
+    return err_set(err, STATUS_TARGET, "%s: GETATTR: %s", h->where, c->lost ? "the connection is lost" : "no answer");
 }
 
 static void context_free(struct context *c) {
@@ -284,13 +295,16 @@ static int libnfs_attach(struct handle *h, const struct attach_how *how, struct 
     c->handle = h;
     c->file.data.data_len = h->file.len;
     c->file.data.data_val = h->file.data;
-    if (nfsbe_conn_open(&h->server, NFS_PROGRAM_ID, &c->conn, err) != 0 || still_the_same(c->conn, h, err) != 0) {
-        nfsbe_conn_close(c->conn);
+    if (nfslib_open(&h->server, &c->conn, err) == 0) {
+        c->fd = rpc_get_fd(c->conn->rpc);
+        c->t_scan = sock_now();
+    }
+    if (!c->conn || still_the_same(c, h, err) != 0) {
+        c->closing = true;
+        nfslib_close(c->conn);
         context_free(c);
         return -1;
     }
-    c->fd = rpc_get_fd(c->conn->rpc);
-    c->t_scan = sock_now();
     *out = c;
     return 0;
 }
@@ -299,7 +313,7 @@ static void libnfs_detach(struct context *c) {
     int64_t end = sock_now() + DRAIN_NS, now;
     while (!c->lost && c->lent && (now = sock_now()) < end) round_trip(c, end - now);
     c->closing = true;
-    nfsbe_conn_close(c->conn);
+    nfslib_close(c->conn);
     context_free(c);
 }
 

@@ -5,7 +5,7 @@
 #ifndef BACKENDS_NFS_NFS_LIBNFS_H
 #define BACKENDS_NFS_NFS_LIBNFS_H
 
-#include "backends/nfs/nfs_calls.h"
+#include "backends/nfs/nfs_libnfs_conn.h"
 #include "backends/nfs/nfs_verf.h"
 
 /* One request that is out. */
@@ -28,7 +28,7 @@ struct counts {
 
 struct context {
     struct nfsbe_context common;    /* first: nfs.c finds the engine by it */
-    struct nfsbe_conn *conn;        /* NULL once lost */
+    struct nfslib_conn *conn;       /* NULL once lost */
     int fd;
     nfs_fh3 file;
     struct clock *clock;

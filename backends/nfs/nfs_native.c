@@ -91,7 +91,8 @@ struct context *nfsnative_new(const struct nfsnative_how *how, const int *fds, u
     c->gid = how->server->gid;
     c->seen = sock_now();
     struct nfswire_who who = {
-        .machine = MACHINE, .uid = c->uid, .gid = c->gid, .fh = how->file->data, .fh_len = how->file->len
+        .machine = MACHINE, .uid = c->uid, .gid = c->gid, .groups = how->server->groups,
+        .n_groups = how->server->n_groups, .fh = how->file->data, .fh_len = how->file->len
     };
     nfswire_templates(c->templates, &who);
     nfswire_calls_init(c->calls, c->mask,

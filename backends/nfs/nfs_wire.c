@@ -68,12 +68,13 @@ static void make_template(struct nfswire_template *t, enum nfswire_op op, const 
         p = add32(p, 0);
     } else {
         p = add32(p, AUTH_SYS);
-        p = add32(p, 4 + 4 + name + nfswire_pad(name) + 4 + 4 + 4);
+        p = add32(p, 4 + 4 + name + nfswire_pad(name) + 4 + 4 + 4 + 4 * who->n_groups);
         p = add32(p, 0); /* stamp */
         p = add_opaque(p, who->machine, name);
         p = add32(p, who->uid);
         p = add32(p, who->gid);
-        p = add32(p, 0); /* no further groups */
+        p = add32(p, who->n_groups);
+        for (unsigned i = 0; i < who->n_groups; i++) p = add32(p, who->groups[i]);
     }
     p = add32(p, AUTH_NONE); /* verifier ... */
     p = add32(p, 0);         /* ... of no bytes */

@@ -22,7 +22,7 @@ enum nfswire_stable { NFSWIRE_UNSTABLE, NFSWIRE_DATA_SYNC, NFSWIRE_FILE_SYNC };
 
 /* ---- calls ---- */
 
-#define NFSWIRE_CALL_MAX 256u       /* of a header, whatever machine name and file handle nfswire_templates() takes */
+#define NFSWIRE_CALL_MAX 320u       /* of a header, whatever machine name and file handle nfswire_templates() takes */
 
 struct nfswire_template {
     unsigned len;                   /* of the header, record mark included */
@@ -33,6 +33,8 @@ struct nfswire_template {
 struct nfswire_who {
     const char *machine;            /* at most 64 bytes */
     uint32_t uid, gid;
+    const uint32_t *groups;
+    unsigned n_groups;              /* at most 16 */
     const void *fh;
     unsigned fh_len;                /* at most 64 */
 };
