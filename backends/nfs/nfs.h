@@ -119,6 +119,14 @@ int nfsbe_engine_choose(struct handle *h, const struct nfsbe_conf *conf, struct 
 int nfsbe_servers_fill(struct nfsbe_servers *out, const char *text, struct err *err);
 void nfsbe_servers_words(const struct nfsbe_servers *s, char *buf, size_t len);
 
+/* Is what GETATTR says of the handle's file handle still the file that was opened: a regular one, by these numbers, and
+ * not smaller than it was? Asked on every connection, and whenever there is doubt, before anything is written. */
+int nfsbe_same_file(const struct handle *h, unsigned type, uint64_t fsid, uint64_t fileid, uint64_t size,
+                    struct err *err);
+/* Words for a GETATTR that failed. */
+#define NFSBE_GONE "the file is gone or was replaced"
+#define NFSBE_NOT_SAID "after a stale file handle the server did not say whether the file is still the same"
+
 /* nfs_who.c: gid and groups from the key's text. Errors: USAGE. */
 int nfsbe_gids_fill(struct nfsbe_server *server, const char *text, struct err *err);
 /* "uid 0 gid 0 groups 4,5" */

@@ -173,7 +173,8 @@ static enum nfswire_got feed(struct rig *r, const unsigned char *p, size_t n, ch
         assert_int_equal(a->call->where, NFSWIRE_NOWHERE);
         snprintf(said + at, room - at, "%u:%d/%u", a->call->slot, a->verdict, a->status);
         at = strlen(said);
-        if (a->verdict == NFSWIRE_DONE && a->call->op < NFSWIRE_COMMIT) snprintf(said + at, room - at, "=%u", a->count);
+        if ((a->verdict == NFSWIRE_DONE || a->verdict == NFSWIRE_SHORT) && a->call->op < NFSWIRE_COMMIT)
+            snprintf(said + at, room - at, "=%u", a->count);
         strcat(said, " ");
     }
     assert_false(nfswire_fed(&r->w));
@@ -210,7 +211,7 @@ static void check_data(const struct rig *r, unsigned slot, uint64_t offset, uint
 
 /* ---- replies: all kinds, in all pieces ---- */
 
-#define STORY "0:0/0=100 1:0/0=4000 2:0/0 3:1/28 4:3/5 5:2/65541 6:0/0=0 7:0/0=33 8:0/0 9:2/0 "
+#define STORY "0:0/0=100 1:5/0=4000 2:0/0 3:1/28 4:3/5 5:2/65541 6:5/0=0 7:5/0=33 8:0/0 9:2/0 "
 
 /* The calls of the story, and the bytes that answer them. */
 static void tell(struct rig *r, struct bytes *b, const struct shape *s) {
