@@ -63,7 +63,10 @@ static bool pending(const struct context *c) {
 
 static void service(struct context *c, int events) {
     char why[240];
-    if (rpc_service(c->conn->rpc, events) == 0 && !c->broken) return;
+    unsigned done = c->done_n;
+    bool fine = rpc_service(c->conn->rpc, events) == 0 && !c->broken;
+    if (c->done_n != done) nfslib_replied(c->conn);
+    if (fine) return;
     lose(c, ECONNRESET, "connection lost", nfsbe_libnfs_why_lost(c, why, sizeof why));
 }
 

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "backends/nfs/nfs_libnfs_conn.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "backends/net/sock.h"
+#include "backends/net/tcpinfo.h"
 #include "base/text.h"
 
 /* One wait is no longer, so that the library is called now and then, as it wants to be. */
 #define TICK_NS (100 * NS_PER_MS)
+#define GUARD_NS (50 * NS_PER_MS)
+#define FLOOD_BYTES (64u << 20) /* far more than the largest reply */
 
 static struct rpc_context *new_rpc(const struct nfsbe_server *server, struct nfs_context **holder) {
     uint32_t groups[NFSBE_GROUPS_MAX];
@@ -35,6 +43,49 @@ static void connected(struct rpc_context *rpc, int status, void *data, void *pri
     if (status == RPC_STATUS_ERROR && data)
         text_safe(conn->words, sizeof conn->words, data, strnlen(data, sizeof conn->words));
 }
+
+/* ---- the guard ---- */
+
+static void *guard(void *arg) {
+    struct nfslib_guard *g = arg;
+    unsigned seen = 0;
+    uint64_t base = 0;
+    while (sock_wait(g->stop, POLLIN, GUARD_NS) <= 0) {
+        unsigned replies = __atomic_load_n(&g->replies, __ATOMIC_RELAXED);
+        uint64_t bytes = tcpinfo_received(g->fd);
+        if (replies != seen) base = bytes;
+        seen = replies;
+        if (bytes < base || bytes - base <= FLOOD_BYTES) continue;
+        __atomic_store_n(&g->flooded, true, __ATOMIC_RELAXED);
+        shutdown(g->fd, SHUT_RDWR);
+        break;
+    }
+    return NULL;
+}
+
+static int guard_start(struct nfslib_conn *conn, struct err *err) {
+    struct nfslib_guard *g = &conn->guard;
+    sigset_t all, before;
+    g->fd = rpc_get_fd(conn->rpc);
+    g->stop = eventfd(0, EFD_CLOEXEC);
+    if (g->stop < 0) return err_set(err, STATUS_TARGET, "eventfd: %s", strerror(errno));
+    sigfillset(&all); /* signals are the main thread's */
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int error = pthread_create(&g->thread, NULL, guard, g);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    g->running = error == 0;
+    return error == 0 ? 0 : err_set(err, STATUS_TARGET, "a thread: %s", strerror(error));
+}
+
+static void guard_stop(struct nfslib_guard *g) {
+    if (g->running) {
+        eventfd_write(g->stop, 1);
+        pthread_join(g->thread, NULL);
+    }
+    if (g->stop >= 0) close(g->stop);
+}
+
+/* ---- connecting ---- */
 
 /* One round of the library. While connecting it wants to hear of errors as "writable", later as "readable". */
 static int service(struct nfslib_conn *conn, int64_t wait_ns) {
@@ -82,6 +133,7 @@ int nfslib_open(const struct nfsbe_server *server, struct nfslib_conn **out, str
     *out = NULL;
     if (!conn) return err_set(err, STATUS_TARGET, "no memory");
     conn->server = server;
+    conn->guard.stop = -1;
     conn->rpc = new_rpc(server, &conn->holder);
     if (!conn->rpc) {
         free(conn);
@@ -90,7 +142,8 @@ int nfslib_open(const struct nfsbe_server *server, struct nfslib_conn **out, str
     snprintf(what, sizeof what, "connecting to NFS version 3 at TCP port %u by libnfs", server->port);
     conn->waiting = true;
     if (rpc_connect_port_async(conn->rpc, server->host, (int)server->port, NFS_PROGRAM_ID, 3, connected, conn) == 0) {
-        rc = wait_for(conn, what, err);
+        rc = guard_start(conn, err);
+        if (rc == 0) rc = wait_for(conn, what, err);
     } else {
         conn->waiting = false;
         err_set(err, STATUS_TARGET, "%s: %s", what, words_of(conn, words, sizeof words));
@@ -108,6 +161,7 @@ int nfslib_open(const struct nfsbe_server *server, struct nfslib_conn **out, str
 void nfslib_close(struct nfslib_conn *conn) {
     if (!conn) return;
     conn->waiting = false;
+    guard_stop(&conn->guard); /* before its descriptor goes */
     nfsbe_compat_destroy(conn->rpc, conn->holder);
     free(conn);
 }

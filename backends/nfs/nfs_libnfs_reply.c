@@ -94,6 +94,7 @@ const char *nfsbe_libnfs_why_lost(const struct context *c, char *buf, size_t len
     char peer[100], words[120];
     const char *error = rpc_get_error(c->conn->rpc);
     text_safe(words, sizeof words, error ? error : "", error ? strlen(error) : 0);
+    if (nfslib_flooded(c->conn)) return "the server sends a reply without end: cut off";
     snprintf(buf, len, "%s%s%s", sock_why(c->fd, peer, sizeof peer), *words ? "; libnfs: " : "", words);
     return buf;
 }
