@@ -75,7 +75,7 @@ static void check_age(struct context *c, int64_t now) {
     c->t_scan = now;
     if (c->lost || !c->lent) return;
     for (unsigned i = 0; i < c->depth; i++) {
-        if (!c->slots[i].request || c->slots[i].t_due || now - c->slots[i].t_sent <= c->timeout) continue;
+        if (!c->slots[i].request || c->slots[i].t_due || c->slots[i].stale || now - c->slots[i].t_sent <= c->timeout) continue;
         snprintf(text, sizeof text, "no reply within %lld ms (timeout=)", (long long)(c->timeout / NS_PER_MS));
         lose(c, ETIMEDOUT, "timeout", text);
         return;
@@ -87,7 +87,11 @@ static void check_age(struct context *c, int64_t now) {
 static void settle_doubt(struct context *c) {
     GETATTR3args args = { .object = c->file };
     int64_t now = sock_now();
-    if (c->doubt == GONE) {
+    if (c->doubt == SURE) {
+        for (unsigned i = 0; i < c->depth; i++)
+            if (c->slots[i].request && c->slots[i].stale)
+                nfsbe_libnfs_fail_status(c, &c->slots[i], clock_now(c->clock), c->slots[i].stale);
+    } else if (c->doubt == GONE) {
         lose(c, ESTALE, "file lost", c->gone);
     } else if (c->doubt == ASKING && now - c->ask_due > c->timeout) {
         lose(c, ETIMEDOUT, "timeout", "no reply to the GETATTR after a stale file handle (timeout=)");
@@ -234,10 +238,12 @@ static int libnfs_reap(struct context *c, struct completion *out, unsigned max, 
             if (wait > next - now) wait = next - now;
         }
         if (enough && c->done_n && !pending(c)) break;
+        bool doubted = c->doubt != SURE;
         if (!round_trip(c, wait)) break;
+        doubted |= c->doubt != SURE;
         now = sock_now();
         check_age(c, now);
-        if (c->doubt && !c->lost) settle_doubt(c);
+        if (doubted && !c->lost) settle_doubt(c);
         if (enough || now >= end) break;
     }
     unsigned n = c->done_n < max ? c->done_n : max;

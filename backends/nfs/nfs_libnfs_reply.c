@@ -71,23 +71,30 @@ static bool go_on(struct context *c, struct slot *s, uint32_t count, bool eof) {
     return true;
 }
 
-static void fail_status(struct context *c, struct slot *s, int64_t t, unsigned status) {
+void nfsbe_libnfs_fail_status(struct context *c, struct slot *s, int64_t t, unsigned status) {
     char name[40], text[240];
     const struct nfsbe_server *as = c->conn->server;
     const char *hint = nfsbe_status_hint(status);
-    if (status == NFS_STATUS_JUKEBOX) {
-        c->counts.jukebox++;
-        if (pause_slot(c, s)) return;
-    }
-    if ((status == NFS_STATUS_STALE || status == NFS_STATUS_BADHANDLE) && c->doubt == SURE) {
-        c->doubt = TO_ASK;
-        c->t_doubt = c->ask_due = sock_now();
-        c->ask_answers = 0;
-    }
     nfsbe_status_name(status, name, sizeof name);
     snprintf(text, sizeof text, "%s by the server (uid %u gid %u)%s%s", io_op_name((enum io_op)s->request->op), as->uid,
              as->gid, *hint ? ": " : "", hint);
     nfsbe_libnfs_fail(c, s, t, nfsbe_status_errno(status), name, text);
+}
+
+static void not_ok(struct context *c, struct slot *s, int64_t t, unsigned status) {
+    if (status == NFS_STATUS_JUKEBOX) {
+        c->counts.jukebox++;
+        if (pause_slot(c, s)) return;
+    }
+    if (status != NFS_STATUS_STALE && status != NFS_STATUS_BADHANDLE) {
+        nfsbe_libnfs_fail_status(c, s, t, status);
+        return;
+    }
+    s->stale = status;
+    if (c->doubt != SURE) return;
+    c->doubt = TO_ASK;
+    c->t_doubt = c->ask_due = sock_now();
+    c->ask_answers = 0;
 }
 
 const char *nfsbe_libnfs_why_lost(const struct context *c, char *buf, size_t len) {
@@ -130,7 +137,7 @@ void nfsbe_libnfs_read_done(struct rpc_context *rpc, int status, void *data, voi
     if (!s) return;
     struct context *c = s->context;
     if (res->status != NFS3_OK) {
-        fail_status(c, s, t, (unsigned)res->status);
+        not_ok(c, s, t, (unsigned)res->status);
         return;
     }
     const READ3resok *ok = &res->READ3res_u.resok;
@@ -158,7 +165,7 @@ void nfsbe_libnfs_write_done(struct rpc_context *rpc, int status, void *data, vo
     if (!s) return;
     struct context *c = s->context;
     if (res->status != NFS3_OK) {
-        fail_status(c, s, t, (unsigned)res->status);
+        not_ok(c, s, t, (unsigned)res->status);
         return;
     }
     const WRITE3resok *ok = &res->WRITE3res_u.resok;
@@ -192,7 +199,7 @@ void nfsbe_libnfs_commit_done(struct rpc_context *rpc, int status, void *data, v
     if (!s) return;
     struct context *c = s->context;
     if (res->status != NFS3_OK) {
-        fail_status(c, s, t, (unsigned)res->status);
+        not_ok(c, s, t, (unsigned)res->status);
     } else if (nfsbe_verf_see(&c->verfs, &c->verf, res->COMMIT3res_u.resok.verf)) {
         nfsbe_libnfs_fail(c, s, t, EIO, "write verifier changed",
              "the server restarted: unstable writes before this flush are lost");

@@ -48,11 +48,6 @@ const char *nfsnative_words(const struct nfswire_reply *r, char *name, size_t na
 
 /* ---- errors ---- */
 
-static __attribute__((cold)) void fail(struct context *c, struct nfswire_call *call, int64_t t, int error,
-                                       const char *name, const char *text) {
-    nfsnative_done(c, call, t, -error, kinds_note(c->kinds, name, text), false);
-}
-
 unsigned nfsnative_why(struct context *c, const struct nfswire_reply *r, int *error) {
     char name[48], words[200], text[240];
     const char *kind = nfsnative_words(r, name, sizeof name, words, sizeof words);
@@ -151,14 +146,15 @@ void nfsnative_lose(struct context *c, int error, const char *kind, const char *
 }
 
 void nfsnative_give_back(struct context *c) {
-    for (uint32_t slot = 0; c->refused && slot < c->depth && c->out_n < c->out_max; slot++) {
-        struct nfswire_call *call = &c->calls[slot];
-        if (c->late[slot].state != LATE_REFUSED) continue;
-        c->late[slot].state = LATE_OUT;
-        c->refused--;
-        fail(c, call, clock_now(c->clock), EBADF, "write on a reading context", "");
+    for (uint32_t slot = 0; c->failed && slot < c->depth && c->out_n < c->out_max; slot++) {
+        struct nfsnative_late *l = &c->late[slot];
+        if (l->state != LATE_FAILED) continue;
+        c->failed--;
+        c->calls[slot].late = false;
+        nfsnative_done(c, &c->calls[slot], clock_now(c->clock), -l->error, l->kind, false);
+        memset(l, 0, sizeof *l);
     }
-    if (!c->lost || c->refused) return;
+    if (!c->lost || c->failed) return;
     for (; c->lost_next < c->depth && c->out_n < c->out_max; c->lost_next++)
         if (c->calls[c->lost_next].request)
             nfsnative_done(c, &c->calls[c->lost_next], c->lost_at, -c->lost_error, c->lost_kind, false);
