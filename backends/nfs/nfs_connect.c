@@ -123,6 +123,19 @@ int nfsbe_conn_null(struct nfsbe_conn *conn, bool port_given, struct err *err) {
     return -1;
 }
 
+bool nfsbe_conn_only_v4(const struct nfsbe_server *server, struct err *err) {
+    struct nfsbe_server quick = *server;
+    struct nfsbe_conn *conn;
+    struct err why = { .status = STATUS_OK };
+    if (quick.timeout > NULL_NS) quick.timeout = NULL_NS;
+    if (nfsbe_conn_tcp(&quick, NFS_PROGRAM_ID, 3, server->port ? server->port : NFS_PORT, &conn, &why) != 0) return false;
+    bool only = nfsbe_conn_null(conn, true, &why) != 0 && conn->reply.kind == NFSREPLY_NOT_DONE &&
+                conn->reply.accept == NFSRPC_PROG_MISMATCH && conn->reply.low >= 4;
+    nfsbe_conn_close(conn);
+    if (only) *err = why;
+    return only;
+}
+
 /* Connected, and it has answered. */
 static int tcp_there(const struct nfsbe_server *server, unsigned program, unsigned port, bool given,
                      struct nfsbe_conn **out, struct err *err) {
@@ -182,14 +195,13 @@ int nfsbe_conn_open(const struct nfsbe_server *server, unsigned program, struct 
     snprintf(at.host, sizeof at.host, "%s", ports.address); /* the answer is this address's */
     int rc = -1;
     if (ports.tcp) rc = tcp_there(&at, program, ports.tcp, false, out, err);
-    else if (program == NFS_PROGRAM_ID) {
-        not_registered(server, program, ports.udp ? " over TCP" : "", &why);
+    else not_registered(server, program, ports.udp ? " over TCP" : "", err);
+    if (rc != 0 && program == NFS_MOUNT_PROGRAM_ID && ports.udp) /* its TCP is missing, or a firewall's victim */
+        rc = udp_there(&at, program, ports.udp, out, ports.tcp ? &why : err);
+    if (rc != 0 && program == NFS_PROGRAM_ID && !ports.tcp) {
+        why = *err;
         rc = nfs_without(server, why.msg, out, err);
-    } else if (!ports.udp) {
-        rc = not_registered(server, program, "", err);
     }
-    if (rc != 0 && !*out && program == NFS_MOUNT_PROGRAM_ID && ports.udp)
-        rc = udp_there(&at, program, ports.udp, out, err);
     if (rc == 0) (*out)->server = server; /* `at` ends here */
     return rc;
 }

@@ -21,8 +21,11 @@ struct opening {
 int nfsbe_refused(struct err *err, const struct nfsbe_conn *conn, unsigned status, const char *what) {
     char name[40], asker[600];
     const char *hint = nfsbe_status_hint(status);
-    return err_set(err, STATUS_TARGET, "%s: %s (%s)%s%s", what, nfsbe_status_name(status, name, sizeof name),
-                   nfsbe_conn_asker(conn, asker, sizeof asker), *hint ? ": " : "", hint);
+    bool groups = status == NFSBE_ACCES && conn->server->n_groups;
+    return err_set(err, STATUS_TARGET, "%s: %s (%s)%s%s%s", what, nfsbe_status_name(status, name, sizeof name),
+                   nfsbe_conn_asker(conn, asker, sizeof asker), *hint ? ": " : "", hint,
+                   groups ? "; a server with manage-gids (rpc.mountd, Debian's default) looks the uid's groups up itself, and "
+                            "does not look at those of gid=" : "");
 }
 
 /* ---- path walk ---- */

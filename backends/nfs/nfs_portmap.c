@@ -71,15 +71,12 @@ static int ask(struct nfsbe_conn *conn, unsigned program, struct nfsbe_ports *po
     const char *tcp = six ? "tcp6" : "tcp", *udp = six ? "udp6" : "udp";
     int rc = -1;
     if (!six || conn->datagram) rc = getport(conn, program, IP_TCP, &ports->tcp, err);
-    if (rc == 0) {
-        if (!ports->tcp) rc = getport(conn, program, IP_UDP, &ports->udp, err);
-        return rc;
-    }
+    if (rc == 0) return getport(conn, program, IP_UDP, &ports->udp, err);
     for (unsigned version = 4; version >= 3 && rc != 0 && !conn->dead; version--)
-        if ((rc = getaddr(conn, version, program, tcp, &ports->tcp, err)) == 0 && !ports->tcp)
+        if ((rc = getaddr(conn, version, program, tcp, &ports->tcp, err)) == 0)
             rc = getaddr(conn, version, program, udp, &ports->udp, err);
     /* IPv6, and a portmapper that knows version 2 only */
-    if (rc != 0 && six && !conn->dead && (rc = getport(conn, program, IP_TCP, &ports->tcp, err)) == 0 && !ports->tcp)
+    if (rc != 0 && six && !conn->dead && (rc = getport(conn, program, IP_TCP, &ports->tcp, err)) == 0)
         rc = getport(conn, program, IP_UDP, &ports->udp, err);
     return rc;
 }

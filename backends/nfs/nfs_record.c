@@ -43,6 +43,11 @@ static bool reserve(struct nfsrecord *r, size_t more) {
     return true;
 }
 
+static int no_memory(struct nfsrecord *r) {
+    snprintf(r->why, sizeof r->why, "no memory for a reply");
+    return -1;
+}
+
 /* 1: the mark is complete; 0: more bytes are needed. */
 static int take_mark(struct nfsrecord *r, const unsigned char **p, size_t *n) {
     while (r->mark_n < sizeof r->mark && *n) {
@@ -59,6 +64,7 @@ static int take_mark(struct nfsrecord *r, const unsigned char **p, size_t *n) {
 }
 
 int nfsrecord_feed(struct nfsrecord *r, const unsigned char **p, size_t *n) {
+    if (!r->bytes && !reserve(r, 0)) return no_memory(r); /* an empty record has an address, too */
     for (;;) {
         if (r->left == 0) {
             if (r->fragments && r->last) return 1;
@@ -73,10 +79,7 @@ int nfsrecord_feed(struct nfsrecord *r, const unsigned char **p, size_t *n) {
         }
         size_t k = *n < r->left ? *n : r->left;
         if (k == 0) return 0;
-        if (!reserve(r, k)) {
-            snprintf(r->why, sizeof r->why, "no memory for a reply");
-            return -1;
-        }
+        if (!reserve(r, k)) return no_memory(r);
         memcpy(r->bytes + r->len, *p, k);
         r->len += k;
         r->left -= (uint32_t)k;

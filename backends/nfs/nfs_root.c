@@ -134,7 +134,12 @@ int nfsbe_root_find(const struct nfsbe_conf *conf, const struct nfsbe_server *se
     unsigned port;
 
     mountd.port = (unsigned)conf->mountport;
-    if (nfsbe_conn_open(&mountd, NFS_MOUNT_PROGRAM_ID, &f.conn, err) != 0) return -1;
+    if (nfsbe_conn_open(&mountd, NFS_MOUNT_PROGRAM_ID, &f.conn, err) != 0) {
+        struct err no_mount = *err; /* NFSv4 has no use for MOUNT */
+        if (nfsbe_conn_only_v4(server, err)) err_prefix(err, "no MOUNT, and of NFS another version");
+        else *err = no_mount;
+        return -1;
+    }
     if (!sock_peer(f.conn->fd, root->address, sizeof root->address, &port)) root->address[0] = '\0';
     int rc = find(&f, err);
     nfsbe_conn_close(f.conn);

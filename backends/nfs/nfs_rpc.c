@@ -59,7 +59,7 @@ const char *nfsbe_conn_asker(const struct nfsbe_conn *conn, char *buf, size_t le
     unsigned port = sock_local_port(conn->fd);
     bool high = port >= 1024;
     snprintf(buf, len, "asked as %s from %s port %u%s%s", nfsbe_who_words(conn->server, who, sizeof who),
-             conn->datagram ? "UDP" : "TCP", port, high ? ": an export with `secure` wants a port below 1024: " : "",
+             conn->datagram ? "UDP" : "TCP", port, high ? ": not a reserved one, which an export with `secure` wants: " : "",
              high ? tcp_source_words(conn->source ? conn->source : TCP_SOURCE_NO_RIGHT) : "");
     return buf;
 }

@@ -36,6 +36,8 @@ int nfsbe_conn_tcp(const struct nfsbe_server *server, unsigned program, unsigned
 int nfsbe_conn_udp(const struct nfsbe_server *server, unsigned program, unsigned version, unsigned port,
                    struct nfsbe_conn **out, struct err *err);
 int nfsbe_conn_null(struct nfsbe_conn *conn, bool port_given, struct err *err);
+/* Does NFS answer, at its port or else at 2049, that it has no version 3 but later ones? Then err says so, and true. */
+bool nfsbe_conn_only_v4(const struct nfsbe_server *server, struct err *err);
 /* Over a connected socket, which is its own from now on; NULL: no memory, and the socket is closed. */
 struct nfsbe_conn *nfsbe_conn_over(const struct nfsbe_server *server, unsigned program, unsigned version, int fd,
                                    bool datagram);
