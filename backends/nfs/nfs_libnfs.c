@@ -98,7 +98,6 @@ static void settle_doubt(struct context *c) {
     } else if (c->doubt == TO_ASK && now >= c->ask_due &&
                NFS_CALL(getattr, c->conn->rpc, nfsbe_libnfs_getattr_done, &args, c) == 0) {
         c->doubt = ASKING;
-        c->counts.rpcs++;
     }
 }
 
@@ -126,7 +125,6 @@ static int call(struct context *c, struct slot *s) {
         rc = NFS_CALL(commit, rpc, nfsbe_libnfs_commit_done, &args, s);
         if (rc == 0) c->counts.commits++;
     }
-    if (rc == 0) c->counts.rpcs++;
     return rc;
 }
 
@@ -269,7 +267,7 @@ static int still_the_same(struct context *c, const struct handle *h, struct err 
         if (!c->lost) round_trip(c, NS_PER_MS);
     }
     c->kinds = callers;
-    c->counts = (struct counts){ .rpcs = 0 };
+    c->counts = (struct counts){ .good = 0 };
     if (c->doubt == SURE) return 0;
     if (c->doubt == GONE) return err_set(err, STATUS_TARGET, "%s", c->gone);
     return err_set(err, STATUS_TARGET, "%s: GETATTR: %s", h->where, c->lost ? "the connection is lost" : "no answer");
@@ -325,7 +323,7 @@ static void libnfs_detach(struct context *c) {
 
 static void libnfs_counters(struct context *c, struct kv *out) {
     const struct counts *n = &c->counts;
-    const struct nfsbe_counts counts = {.rpcs = n->rpcs,
+    const struct nfsbe_counts counts = {.rpcs = n->good,
                                         .commits = n->commits,
                                         .verifier_changes = c->verfs.changes,
                                         .jukebox = n->jukebox,

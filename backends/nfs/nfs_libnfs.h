@@ -23,7 +23,7 @@ struct slot {
 };
 
 struct counts {
-    uint64_t rpcs, asked[3], answered[3], commits, held;
+    uint64_t good, asked[3], answered[3], commits, held;
     uint64_t jukebox, retries, retry_wait, short_reads, short_writes;
 };
 

@@ -22,6 +22,7 @@ static void push(struct context *c, struct slot *s, int64_t t, int64_t result, u
     struct completion *d = &c->done[(c->done_first + c->done_n++) % c->depth];
     *d = (struct completion){ .request = s->request, .result = result, .t_done = t, .kind = (uint16_t)kind,
                               .stable = stable };
+    c->counts.good += result >= 0;
     s->request = NULL;
     c->lent--;
 }
@@ -65,6 +66,7 @@ static bool go_on(struct context *c, struct slot *s, uint32_t count, bool eof) {
         return false;
     }
     s->still = count == 0;
+    c->counts.good++;
     if (read) c->counts.short_reads++;
     else c->counts.short_writes++;
     put_off(c, s, 0);

@@ -114,6 +114,7 @@ struct context {
     int64_t lost_at;
     uint64_t asked[3], answered[3], commits, jukebox, held, polls, nonreserved;
     uint64_t retries, retry_wait, short_reads, short_writes;
+    uint64_t beside;                            /* calls that no request ended well by: "not now", failed, our own */
     uint32_t uid, gid;                          /* for messages */
     struct pollfd *poll;
     unsigned char *heads;

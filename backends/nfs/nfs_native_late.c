@@ -32,6 +32,7 @@ static void forget(struct context *c, struct nfswire_call *call) {
 }
 
 static void finish(struct context *c, struct nfswire_call *call, int64_t t, int64_t result, unsigned kind, bool stable) {
+    c->beside += result < 0;
     forget(c, call);
     nfsnative_done(c, call, t, result, kind, stable);
 }
@@ -127,6 +128,7 @@ static void asked(struct context *c, struct nfsnative_conn *conn) {
     char name[48], text[200], words[260];
     struct err err;
 
+    c->beside++;
     if (r->verdict == NFSWIRE_STATUS && r->status == NFS_STATUS_JUKEBOX) {
         c->jukebox++;
         if (pause(c, r->call)) return;
@@ -208,7 +210,10 @@ static void committed(struct context *c, struct nfsnative_conn *conn, int64_t t)
     } else {
         nfsbe_verf_committed(&c->verfs, conn->verf, r->call->written);
     }
-    if (extra) forget(c, r->call);
+    if (extra) {
+        c->beside++;
+        forget(c, r->call);
+    }
     if (error && !l->error) {
         l->error = error;
         l->kind = kind;
@@ -240,6 +245,7 @@ static void in_part(struct context *c, struct nfsnative_conn *conn, uint32_t don
         snprintf(text, sizeof text, "%s: %s of %u bytes at %llu moved %u", why, read ? "READ" : "WRITE", q->len,
                  (unsigned long long)q->offset, done);
         kinds_note(c->kinds, read ? "short read" : "short write", text); /* the caller names it so */
+        c->beside++;
         finish(c, call, t, done, 0, false);
         return;
     }
@@ -287,7 +293,10 @@ void nfsnative_not_plain(struct context *c, struct nfsnative_conn *conn, int64_t
     l = late_of(c, r->call);
     if (status == NFS_STATUS_JUKEBOX) {
         c->jukebox++;
-        if (pause(c, r->call)) return;
+        if (pause(c, r->call)) {
+            c->beside++;
+            return;
+        }
     }
     bool stale = status == NFS_STATUS_STALE || status == NFS_STATUS_BADHANDLE;
     if (stale) doubt(c, conn);
@@ -301,6 +310,7 @@ void nfsnative_not_plain(struct context *c, struct nfsnative_conn *conn, int64_t
             finish(c, r->call, t, -error, kind, false);
             return;
         }
+        c->beside++;
         l->state = LATE_STALE;
         l->error = error;
         l->kind = kind;

@@ -77,6 +77,7 @@ static __attribute__((cold)) void write_failed(struct context *c, const struct n
                                                int64_t t) {
     struct nfswire_call *call = conn->wire.reply.call;
     unsigned kind = data_lost ? nfsnative_verf_kind(c, conn, "one") : kinds_note(c->kinds, NFSNATIVE_LOWER);
+    c->beside++;
     nfsnative_done(c, call, t, -EIO, kind, false);
 }
 
@@ -100,6 +101,7 @@ static inline void write_done(struct context *c, struct nfsnative_conn *conn, in
 static void commit_done(struct context *c, struct nfsnative_conn *conn, int64_t t) {
     const struct nfswire_reply *r = &conn->wire.reply;
     if (nfsbe_verf_see(&c->verfs, conn->verf, r->verf)) {
+        c->beside++;
         nfsnative_done(c, r->call, t, -EIO, nfsnative_verf_kind(c, conn, "flush"), false);
         return;
     }
