@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "backends/nfs/nfs_open.h"
+#include "backends/nfs/nfs_split.h"
 #include "base/rng.h"
 #include "base/text.h"
 
@@ -34,12 +35,12 @@ static void note_fsinfo(const struct nfsbe_fsinfo *info, struct facts *facts) {
 }
 
 /* The size of RPCs in one direction. More than the server says it takes would bring short I/Os at best. */
-static int rpc_size(const struct handle *h, const char *key, const char *what, uint32_t most, uint32_t *size,
-                    struct err *err) {
+static int rpc_size(const struct handle *h, const char *key, const char *what, uint32_t most, uint32_t mult,
+                    uint32_t *size, struct err *err) {
     if (most == 0) return err_set(err, STATUS_TARGET, "%s: the server says %s 0", h->where, what);
     if (*size > most)
         return err_set(err, STATUS_TARGET, "%s=%u is more than the server takes: its %s is %u", key, *size, what, most);
-    if (*size == 0) *size = most;
+    *size = nfsbe_piece_size(*size ? *size : most, mult);
     return 0;
 }
 
@@ -52,8 +53,8 @@ static int file_system(struct nfsbe_conn *conn, struct handle *h, struct facts *
     if (status > 0) nfsbe_refused(err, conn, (unsigned)status, "FSINFO");
     if (status != 0) return -1;
     note_fsinfo(&info, facts);
-    if (rpc_size(h, "rsize", "rtmax", info.rtmax, &h->rsize, err) != 0 ||
-        rpc_size(h, "wsize", "wtmax", info.wtmax, &h->wsize, err) != 0)
+    if (rpc_size(h, "rsize", "rtmax", info.rtmax, info.rtmult, &h->rsize, err) != 0 ||
+        rpc_size(h, "wsize", "wtmax", info.wtmax, info.wtmult, &h->wsize, err) != 0)
         return -1;
 
     status = nfsbe_call_fsstat(conn, &h->dir, &stat, err);

@@ -78,7 +78,7 @@ static void check_age(struct context *c, int64_t now) {
     c->t_scan = now;
     if (c->lost || !c->lent) return;
     for (unsigned i = 0; i < c->depth; i++) {
-        if (!c->slots[i].request || c->slots[i].t_due || now - c->slots[i].t_sent <= c->timeout) continue;
+        if (!c->slots[i].request || c->slots[i].t_due || c->slots[i].stale || now - c->slots[i].t_sent <= c->timeout) continue;
         snprintf(text, sizeof text, "no reply within %lld ms (timeout=)", (long long)(c->timeout / NS_PER_MS));
         lose(c, ETIMEDOUT, "timeout", text);
         return;
@@ -90,14 +90,17 @@ static void check_age(struct context *c, int64_t now) {
 static void settle_doubt(struct context *c) {
     GETATTR3args args = { .object = c->file };
     int64_t now = sock_now();
-    if (c->doubt == GONE) {
+    if (c->doubt == SURE) {
+        for (unsigned i = 0; i < c->depth; i++)
+            if (c->slots[i].request && c->slots[i].stale)
+                nfsbe_libnfs_fail_status(c, &c->slots[i], clock_now(c->clock), c->slots[i].stale);
+    } else if (c->doubt == GONE) {
         lose(c, ESTALE, "file lost", c->gone);
     } else if (c->doubt == ASKING && now - c->ask_due > c->timeout) {
         lose(c, ETIMEDOUT, "timeout", "no reply to the GETATTR after a stale file handle (timeout=)");
     } else if (c->doubt == TO_ASK && now >= c->ask_due &&
                NFS_CALL(getattr, c->conn->rpc, nfsbe_libnfs_getattr_done, &args, c) == 0) {
         c->doubt = ASKING;
-        c->counts.rpcs++;
     }
 }
 
@@ -125,7 +128,6 @@ static int call(struct context *c, struct slot *s) {
         rc = NFS_CALL(commit, rpc, nfsbe_libnfs_commit_done, &args, s);
         if (rc == 0) c->counts.commits++;
     }
-    if (rc == 0) c->counts.rpcs++;
     return rc;
 }
 
@@ -237,10 +239,12 @@ static int libnfs_reap(struct context *c, struct completion *out, unsigned max, 
             if (wait > next - now) wait = next - now;
         }
         if (enough && c->done_n && !pending(c)) break;
+        bool doubted = c->doubt != SURE;
         if (!round_trip(c, wait)) break;
+        doubted |= c->doubt != SURE;
         now = sock_now();
         check_age(c, now);
-        if (c->doubt && !c->lost) settle_doubt(c);
+        if (doubted && !c->lost) settle_doubt(c);
         if (enough || now >= end) break;
     }
     unsigned n = c->done_n < max ? c->done_n : max;
@@ -266,7 +270,7 @@ static int still_the_same(struct context *c, const struct handle *h, struct err 
         if (!c->lost) round_trip(c, NS_PER_MS);
     }
     c->kinds = callers;
-    c->counts = (struct counts){ .rpcs = 0 };
+    c->counts = (struct counts){ .good = 0 };
     if (c->doubt == SURE) return 0;
     if (c->doubt == GONE) return err_set(err, STATUS_TARGET, "%s", c->gone);
     return err_set(err, STATUS_TARGET, "%s: GETATTR: %s", h->where, c->lost ? "the connection is lost" : "no answer");
@@ -322,7 +326,7 @@ static void libnfs_detach(struct context *c) {
 
 static void libnfs_counters(struct context *c, struct kv *out) {
     const struct counts *n = &c->counts;
-    const struct nfsbe_counts counts = {.rpcs = n->rpcs,
+    const struct nfsbe_counts counts = {.rpcs = n->good,
                                         .commits = n->commits,
                                         .verifier_changes = c->verfs.changes,
                                         .jukebox = n->jukebox,

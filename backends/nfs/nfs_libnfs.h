@@ -19,10 +19,11 @@ struct slot {
     unsigned answers;               /* "try again later" */
     uint8_t committed;              /* WRITE: the lowest of its parts */
     bool still;                     /* the last answer moved nothing */
+    uint32_t stale;                 /* the status of that kind; it fails when it is known whether the file is lost */
 };
 
 struct counts {
-    uint64_t rpcs, asked[3], answered[3], commits, held;
+    uint64_t good, asked[3], answered[3], commits, held;
     uint64_t jukebox, retries, retry_wait, short_reads, short_writes;
 };
 
@@ -61,6 +62,8 @@ extern const stable_how nfsbe_libnfs_stable[];
 
 /* Gives the slot's request back, with an error. */
 void nfsbe_libnfs_fail(struct context *c, struct slot *s, int64_t t, int error, const char *kind, const char *text);
+/* As that, by the status of a reply. */
+void nfsbe_libnfs_fail_status(struct context *c, struct slot *s, int64_t t, unsigned status);
 /* Why the connection broke: the socket's words, and the library's if it has any of its own. */
 const char *nfsbe_libnfs_why_lost(const struct context *c, char *buf, size_t len);
 

@@ -22,6 +22,7 @@ static void push(struct context *c, struct slot *s, int64_t t, int64_t result, u
     struct completion *d = &c->done[(c->done_first + c->done_n++) % c->depth];
     *d = (struct completion){ .request = s->request, .result = result, .t_done = t, .kind = (uint16_t)kind,
                               .stable = stable };
+    c->counts.good += result >= 0;
     s->request = NULL;
     c->lent--;
 }
@@ -65,29 +66,37 @@ static bool go_on(struct context *c, struct slot *s, uint32_t count, bool eof) {
         return false;
     }
     s->still = count == 0;
+    c->counts.good++;
     if (read) c->counts.short_reads++;
     else c->counts.short_writes++;
     put_off(c, s, 0);
     return true;
 }
 
-static void fail_status(struct context *c, struct slot *s, int64_t t, unsigned status) {
+void nfsbe_libnfs_fail_status(struct context *c, struct slot *s, int64_t t, unsigned status) {
     char name[40], text[240];
     const struct nfsbe_server *as = c->conn->server;
     const char *hint = nfsbe_status_hint(status);
-    if (status == NFS_STATUS_JUKEBOX) {
-        c->counts.jukebox++;
-        if (pause_slot(c, s)) return;
-    }
-    if ((status == NFS_STATUS_STALE || status == NFS_STATUS_BADHANDLE) && c->doubt == SURE) {
-        c->doubt = TO_ASK;
-        c->t_doubt = c->ask_due = sock_now();
-        c->ask_answers = 0;
-    }
     nfsbe_status_name(status, name, sizeof name);
     snprintf(text, sizeof text, "%s by the server (uid %u gid %u)%s%s", io_op_name((enum io_op)s->request->op), as->uid,
              as->gid, *hint ? ": " : "", hint);
     nfsbe_libnfs_fail(c, s, t, nfsbe_status_errno(status), name, text);
+}
+
+static void not_ok(struct context *c, struct slot *s, int64_t t, unsigned status) {
+    if (status == NFS_STATUS_JUKEBOX) {
+        c->counts.jukebox++;
+        if (pause_slot(c, s)) return;
+    }
+    if (status != NFS_STATUS_STALE && status != NFS_STATUS_BADHANDLE) {
+        nfsbe_libnfs_fail_status(c, s, t, status);
+        return;
+    }
+    s->stale = status;
+    if (c->doubt != SURE) return;
+    c->doubt = TO_ASK;
+    c->t_doubt = c->ask_due = sock_now();
+    c->ask_answers = 0;
 }
 
 const char *nfsbe_libnfs_why_lost(const struct context *c, char *buf, size_t len) {
@@ -131,7 +140,7 @@ void nfsbe_libnfs_read_done(struct rpc_context *rpc, int status, void *data, voi
     if (!s) return;
     struct context *c = s->context;
     if (res->status != NFS3_OK) {
-        fail_status(c, s, t, (unsigned)res->status);
+        not_ok(c, s, t, (unsigned)res->status);
         return;
     }
     const READ3resok *ok = &res->READ3res_u.resok;
@@ -159,7 +168,7 @@ void nfsbe_libnfs_write_done(struct rpc_context *rpc, int status, void *data, vo
     if (!s) return;
     struct context *c = s->context;
     if (res->status != NFS3_OK) {
-        fail_status(c, s, t, (unsigned)res->status);
+        not_ok(c, s, t, (unsigned)res->status);
         return;
     }
     const WRITE3resok *ok = &res->WRITE3res_u.resok;
@@ -193,7 +202,7 @@ void nfsbe_libnfs_commit_done(struct rpc_context *rpc, int status, void *data, v
     if (!s) return;
     struct context *c = s->context;
     if (res->status != NFS3_OK) {
-        fail_status(c, s, t, (unsigned)res->status);
+        not_ok(c, s, t, (unsigned)res->status);
     } else if (nfsbe_verf_see(&c->verfs, &c->verf, res->COMMIT3res_u.resok.verf)) {
         nfsbe_libnfs_fail(c, s, t, EIO, "write verifier changed",
              "the server restarted: unstable writes before this flush are lost");

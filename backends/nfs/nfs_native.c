@@ -310,7 +310,7 @@ void nfsnative_counters(struct context *c, struct kv *out) {
 
     for (unsigned i = 0; i < c->n_conns; i++) {
         const struct nfsnative_conn *conn = &c->conn[i];
-        rpcs += conn->rpcs;
+        rpcs += conn->rpcs - conn->lent;
         sends += conn->sends;
         recvs += conn->recvs;
         strays += conn->wire.strays;
@@ -323,7 +323,7 @@ void nfsnative_counters(struct context *c, struct kv *out) {
         kv_uint(out, key, conn->rpcs);
     }
     for (unsigned s = 0; s < c->n_servers; s++) count_server(c, s, out);
-    const struct nfsbe_counts counts = {.rpcs = rpcs,
+    const struct nfsbe_counts counts = {.rpcs = rpcs - c->beside,
                                         .commits = c->commits,
                                         .verifier_changes = c->verfs.changes,
                                         .jukebox = c->jukebox,

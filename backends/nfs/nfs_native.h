@@ -61,14 +61,19 @@ struct nfsnative_conn {
 
 /* What is kept of a call whose `late` is set, by its slot; all zero without. */
 struct nfsnative_late {
-    enum { LATE_OUT, LATE_WAITS, LATE_REFUSED } state; /* WAITS: to be sent at `due`; REFUSED: never sent */
+    enum {
+        LATE_OUT,
+        LATE_WAITS,                             /* to be sent at `due` */
+        LATE_STALE,                             /* answered so: fails when it is known whether the file is lost */
+        LATE_FAILED                             /* fails as soon as there is room for it: error and kind */
+    } state;
     uint16_t conn;                              /* where it goes */
     uint8_t committed;                          /* WRITE: the lowest of its parts */
     bool still;                                 /* the last answer moved nothing */
     unsigned answers;                           /* "try again later" */
     unsigned left;                              /* a flush with several COMMITs: those without an answer */
     uint32_t owner;                             /* a further COMMIT: the slot of its flush */
-    unsigned kind;                              /* of a flush's first COMMIT that failed: */
+    unsigned kind;                              /* of an error, as `error`; a flush's: of its first COMMIT that failed */
     int error;
     int64_t first;                              /* the age at which it was sent first */
     int64_t due, since;                         /* sock_now(); since: of the pause, 0: none */
@@ -82,7 +87,7 @@ struct context {
     unsigned n_servers;                         /* of servers=; connection i goes to i modulo this */
     struct nfswire_call *calls;                 /* by request->slot */
     uint32_t mask, depth;
-    unsigned lent, refused;                     /* requests. refused: taken, and never sent */
+    unsigned lent, failed;                      /* requests. failed: in LATE_FAILED */
     unsigned extras;                            /* slots for further COMMITs */
     unsigned apart;                             /* bits of enum io_op: requests that do not go in a batch */
     bool may_write, deliver, leftover;          /* leftover: replies have arrived that had no place in `out` */
@@ -109,6 +114,7 @@ struct context {
     int64_t lost_at;
     uint64_t asked[3], answered[3], commits, jukebox, held, polls, nonreserved;
     uint64_t retries, retry_wait, short_reads, short_writes;
+    uint64_t beside;                            /* calls that no request ended well by: "not now", failed, our own */
     uint32_t uid, gid;                          /* for messages */
     struct pollfd *poll;
     unsigned char *heads;

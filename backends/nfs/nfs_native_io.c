@@ -218,8 +218,9 @@ static bool send_apart(struct context *c, struct nfsnative_conn *conn, struct re
     if (c->may_write) return false; /* until it is known that the file is still the same */
     c->calls[r->slot].request = r;
     c->calls[r->slot].where = NFSWIRE_NOWHERE;
-    c->late[r->slot].state = LATE_REFUSED;
-    c->refused++;
+    c->late[r->slot] = (struct nfsnative_late){
+        .state = LATE_FAILED, .error = EBADF, .kind = kinds_note(c->kinds, "write on a reading context", "") };
+    c->failed++;
     c->lent++;
     return true;
 }
@@ -420,7 +421,7 @@ int nfsnative_reap(struct context *c, struct completion *out, unsigned max, unsi
     c->out_n = 0;
     c->out_max = max;
     if (UNLIKELY(c->leftover) && !c->lost) take_leftovers(c);
-    if (UNLIKELY(c->refused)) nfsnative_give_back(c);
+    if (UNLIKELY(c->failed)) nfsnative_give_back(c);
     if (LIKELY(!c->lost) && c->out_n < max) serve(c, min, timeout_ns);
     if (UNLIKELY(c->waiting) && !c->lost) nfsnative_send_late(c, sock_now());
     if (UNLIKELY(c->lost)) {

@@ -32,6 +32,7 @@ static void forget(struct context *c, struct nfswire_call *call) {
 }
 
 static void finish(struct context *c, struct nfswire_call *call, int64_t t, int64_t result, unsigned kind, bool stable) {
+    c->beside += result < 0;
     forget(c, call);
     nfsnative_done(c, call, t, result, kind, stable);
 }
@@ -88,6 +89,17 @@ void nfsnative_send_late(struct context *c, int64_t now) {
 
 /* ---- is it still the same file? ---- */
 
+/* It is: what was answered otherwise failed by itself. */
+static void settled(struct context *c) {
+    if (c->may_write) c->apart &= ~(1u << IO_WRITE);
+    for (uint32_t slot = 0; slot < c->depth; slot++) {
+        if (c->late[slot].state != LATE_STALE) continue;
+        c->late[slot].state = LATE_FAILED;
+        c->failed++;
+    }
+    nfsnative_give_back(c);
+}
+
 /* No write is sent until this is answered well, on every connection where the doubt arose. */
 static void ask(struct context *c) {
     struct nfswire_call *call = &c->calls[c->depth];
@@ -96,7 +108,7 @@ static void ask(struct context *c) {
     while (i < c->n_conns && !c->conn[i].stale) i++;
     c->asking = i < c->n_conns;
     if (!c->asking) {
-        if (c->may_write) c->apart &= ~(1u << IO_WRITE);
+        settled(c);
         return;
     }
     c->apart |= 1u << IO_WRITE;
@@ -116,6 +128,7 @@ static void asked(struct context *c, struct nfsnative_conn *conn) {
     char name[48], text[200], words[260];
     struct err err;
 
+    c->beside++;
     if (r->verdict == NFSWIRE_STATUS && r->status == NFS_STATUS_JUKEBOX) {
         c->jukebox++;
         if (pause(c, r->call)) return;
@@ -197,7 +210,10 @@ static void committed(struct context *c, struct nfsnative_conn *conn, int64_t t)
     } else {
         nfsbe_verf_committed(&c->verfs, conn->verf, r->call->written);
     }
-    if (extra) forget(c, r->call);
+    if (extra) {
+        c->beside++;
+        forget(c, r->call);
+    }
     if (error && !l->error) {
         l->error = error;
         l->kind = kind;
@@ -229,6 +245,7 @@ static void in_part(struct context *c, struct nfsnative_conn *conn, uint32_t don
         snprintf(text, sizeof text, "%s: %s of %u bytes at %llu moved %u", why, read ? "READ" : "WRITE", q->len,
                  (unsigned long long)q->offset, done);
         kinds_note(c->kinds, read ? "short read" : "short write", text); /* the caller names it so */
+        c->beside++;
         finish(c, call, t, done, 0, false);
         return;
     }
@@ -265,6 +282,7 @@ static void moved(struct context *c, struct nfsnative_conn *conn, int64_t t) {
 void nfsnative_not_plain(struct context *c, struct nfsnative_conn *conn, int64_t t) {
     const struct nfswire_reply *r = &conn->wire.reply;
     uint32_t status = r->verdict == NFSWIRE_STATUS ? r->status : 0;
+    struct nfsnative_late *l;
     int error;
 
     if (r->call->slot == c->depth) {
@@ -272,17 +290,29 @@ void nfsnative_not_plain(struct context *c, struct nfsnative_conn *conn, int64_t
         return;
     }
     make_late(c, conn, r->call);
+    l = late_of(c, r->call);
     if (status == NFS_STATUS_JUKEBOX) {
         c->jukebox++;
-        if (pause(c, r->call)) return;
+        if (pause(c, r->call)) {
+            c->beside++;
+            return;
+        }
     }
-    if (status == NFS_STATUS_STALE || status == NFS_STATUS_BADHANDLE) doubt(c, conn);
+    bool stale = status == NFS_STATUS_STALE || status == NFS_STATUS_BADHANDLE;
+    if (stale) doubt(c, conn);
     if (r->call->op == NFSWIRE_COMMIT) {
         committed(c, conn, t);
     } else if (r->verdict == NFSWIRE_DONE || r->verdict == NFSWIRE_SHORT) {
         moved(c, conn, t);
     } else {
         unsigned kind = nfsnative_why(c, r, &error);
-        finish(c, r->call, t, -error, kind, false);
+        if (!stale || !c->asking) {
+            finish(c, r->call, t, -error, kind, false);
+            return;
+        }
+        c->beside++;
+        l->state = LATE_STALE;
+        l->error = error;
+        l->kind = kind;
     }
 }

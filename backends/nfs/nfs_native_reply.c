@@ -48,11 +48,6 @@ const char *nfsnative_words(const struct nfswire_reply *r, char *name, size_t na
 
 /* ---- errors ---- */
 
-static __attribute__((cold)) void fail(struct context *c, struct nfswire_call *call, int64_t t, int error,
-                                       const char *name, const char *text) {
-    nfsnative_done(c, call, t, -error, kinds_note(c->kinds, name, text), false);
-}
-
 unsigned nfsnative_why(struct context *c, const struct nfswire_reply *r, int *error) {
     char name[48], words[200], text[240];
     const char *kind = nfsnative_words(r, name, sizeof name, words, sizeof words);
@@ -82,6 +77,7 @@ static __attribute__((cold)) void write_failed(struct context *c, const struct n
                                                int64_t t) {
     struct nfswire_call *call = conn->wire.reply.call;
     unsigned kind = data_lost ? nfsnative_verf_kind(c, conn, "one") : kinds_note(c->kinds, NFSNATIVE_LOWER);
+    c->beside++;
     nfsnative_done(c, call, t, -EIO, kind, false);
 }
 
@@ -105,6 +101,7 @@ static inline void write_done(struct context *c, struct nfsnative_conn *conn, in
 static void commit_done(struct context *c, struct nfsnative_conn *conn, int64_t t) {
     const struct nfswire_reply *r = &conn->wire.reply;
     if (nfsbe_verf_see(&c->verfs, conn->verf, r->verf)) {
+        c->beside++;
         nfsnative_done(c, r->call, t, -EIO, nfsnative_verf_kind(c, conn, "flush"), false);
         return;
     }
@@ -151,14 +148,15 @@ void nfsnative_lose(struct context *c, int error, const char *kind, const char *
 }
 
 void nfsnative_give_back(struct context *c) {
-    for (uint32_t slot = 0; c->refused && slot < c->depth && c->out_n < c->out_max; slot++) {
-        struct nfswire_call *call = &c->calls[slot];
-        if (c->late[slot].state != LATE_REFUSED) continue;
-        c->late[slot].state = LATE_OUT;
-        c->refused--;
-        fail(c, call, clock_now(c->clock), EBADF, "write on a reading context", "");
+    for (uint32_t slot = 0; c->failed && slot < c->depth && c->out_n < c->out_max; slot++) {
+        struct nfsnative_late *l = &c->late[slot];
+        if (l->state != LATE_FAILED) continue;
+        c->failed--;
+        c->calls[slot].late = false;
+        nfsnative_done(c, &c->calls[slot], clock_now(c->clock), -l->error, l->kind, false);
+        memset(l, 0, sizeof *l);
     }
-    if (!c->lost || c->refused) return;
+    if (!c->lost || c->failed) return;
     for (; c->lost_next < c->depth && c->out_n < c->out_max; c->lost_next++)
         if (c->calls[c->lost_next].request)
             nfsnative_done(c, &c->calls[c->lost_next], c->lost_at, -c->lost_error, c->lost_kind, false);
