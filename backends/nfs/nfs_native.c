@@ -87,11 +87,10 @@ struct context *nfsnative_new(const struct nfsnative_how *how, const int *fds, u
     c->wait = (enum nfsbe_wait)how->native->wait;
     c->timeout = how->server->timeout;
     c->n_servers = how->servers ? how->servers->n : 0;
-    c->uid = how->server->uid;
-    c->gid = how->server->gid;
+    nfsbe_who_words(how->server, c->who, sizeof c->who);
     c->seen = sock_now();
     struct nfswire_who who = {
-        .machine = MACHINE, .uid = c->uid, .gid = c->gid, .groups = how->server->groups,
+        .machine = MACHINE, .uid = how->server->uid, .gid = how->server->gid, .groups = how->server->groups,
         .n_groups = how->server->n_groups, .fh = how->file->data, .fh_len = how->file->len
     };
     nfswire_templates(c->templates, &who);
@@ -104,7 +103,7 @@ struct context *nfsnative_new(const struct nfsnative_how *how, const int *fds, u
 /* ---- one call at a time, before the load ---- */
 
 static int ask_failed(const struct context *c, const char *what, struct err *err) {
-    return err_set(err, STATUS_TARGET, "GETATTR: %s (asked as uid %u gid %u from TCP port %u)", what, c->uid, c->gid,
+    return err_set(err, STATUS_TARGET, "GETATTR: %s (asked as %s from TCP port %u)", what, c->who,
                    sock_local_port(c->conn[0].fd));
 }
 
@@ -182,16 +181,20 @@ int nfsnative_same(const struct handle *h, const struct nfswire_reply *r, struct
 
 /* ---- attach, detach ---- */
 
-static int connect_one(const struct nfsnative_how *native, unsigned i, struct err *err) {
+/* *none_left counts the connections that would have a reserved source port if one were left. */
+static int connect_one(const struct nfsnative_how *native, unsigned i, uint64_t *none_left, struct err *err) {
+    enum tcp_source source = TCP_SOURCE_FINE;
     const struct nfsbe_server *server = native->server;
     const struct nfsbe_servers *servers = native->servers;
     struct tcp_how how = { .host = server->host, .port = server->port, .reserved = true, .timeout = server->timeout,
-                           .settings = native->tcp };
+                           .settings = native->tcp, .source = &source };
     if (servers && servers->n) {
         how.host = servers->at[i % servers->n].host;
         if (servers->at[i % servers->n].port) how.port = servers->at[i % servers->n].port;
     }
-    return tcp_connect(&how, err);
+    int fd = tcp_connect(&how, err);
+    *none_left += fd >= 0 && source == TCP_SOURCE_ALL_TAKEN;
+    return fd;
 }
 
 static void close_all(const int *fds, unsigned n) {
@@ -202,17 +205,18 @@ static struct context *connect_context(const struct nfsnative_how *how, unsigned
     int *fds = calloc(n, sizeof *fds);
     struct context *c = NULL;
     unsigned got = 0;
+    uint64_t none_left = 0;
 
     if (!fds) {
         err_set(err, STATUS_TARGET, "no memory");
         return NULL;
     }
-    while (got < n && (fds[got] = connect_one(how, got, err)) >= 0) got++;
+    while (got < n && (fds[got] = connect_one(how, got, &none_left, err)) >= 0) got++;
     if (got == n && !(c = nfsnative_new(how, fds, n)))
         err_set(err, STATUS_TARGET, "no memory for %u requests on %u connections", how->attach->depth, n);
     if (!c) close_all(fds, got);
-    else
-        for (unsigned i = 0; i < n; i++) c->nonreserved += sock_local_port(fds[i]) >= 1024;
+    else c->none_left = none_left;
+    for (unsigned i = 0; c && i < n; i++) c->nonreserved += sock_local_port(fds[i]) >= 1024;
     free(fds);
     return c;
 }
@@ -338,6 +342,7 @@ void nfsnative_counters(struct context *c, struct kv *out) {
     kv_uint(out, "stray_replies", strays);
     kv_uint(out, "connections", c->n_conns);
     kv_uint(out, "nonreserved_ports", c->nonreserved);
+    if (c->none_left) kv_uint(out, "reserved_ports_short", c->none_left);
     kv_uint(out, "sends", sends);
     kv_uint(out, "recvs", recvs);
     kv_uint(out, "polls", c->polls);

@@ -112,10 +112,10 @@ struct context {
     int lost_error;
     unsigned lost_kind, lost_next;              /* lost_next: the first slot that may still have to be given back */
     int64_t lost_at;
-    uint64_t asked[3], answered[3], commits, jukebox, held, polls, nonreserved;
+    uint64_t asked[3], answered[3], commits, jukebox, held, polls, nonreserved, none_left;
     uint64_t retries, retry_wait, short_reads, short_writes;
     uint64_t beside;                            /* calls that no request ended well by: "not now", failed, our own */
-    uint32_t uid, gid;                          /* for messages */
+    char who[240];                              /* uid, gid and groups, for messages */
     struct pollfd *poll;
     unsigned char *heads;
     struct completion *drained;                 /* detach's */

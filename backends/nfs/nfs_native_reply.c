@@ -49,14 +49,14 @@ const char *nfsnative_words(const struct nfswire_reply *r, char *name, size_t na
 /* ---- errors ---- */
 
 unsigned nfsnative_why(struct context *c, const struct nfswire_reply *r, int *error) {
-    char name[48], words[200], text[240];
+    char name[48], words[200], text[480];
     const char *kind = nfsnative_words(r, name, sizeof name, words, sizeof words);
 
     *error = r->verdict == NFSWIRE_WRONG ? EPROTO : EIO;
     snprintf(text, sizeof text, "%s", words);
     if (r->verdict == NFSWIRE_STATUS) {
-        snprintf(text, sizeof text, "%s by the server (uid %u gid %u)%s%s", io_op_name((enum io_op)r->call->op), c->uid,
-                 c->gid, *words ? ": " : "", words);
+        snprintf(text, sizeof text, "%s by the server (%.120s)%s%s", io_op_name((enum io_op)r->call->op), c->who,
+                 *words ? ": " : "", words);
         *error = nfsbe_status_errno(r->status);
     }
     return kinds_note(c->kinds, kind, text);

@@ -177,6 +177,15 @@ static double check_parts(const json_t *run, char *buf, size_t len) {
     return (double)(reads + writes);
 }
 
+/* NFS exports with `secure` want source ports below 1024, and there are 512 of them for each server. */
+static double check_reserved_ports(const json_t *run, char *buf, size_t len) {
+    uint64_t n = view_uint(run, "protocol/reserved_ports_short"), of = view_uint(run, "protocol/connections");
+    if (n)
+        snprintf(buf, len, "%" PRIu64 " of %" PRIu64 " connections have no reserved source port, because all 512 are in use "
+                 "towards this server: an export with `secure` refuses them", n, of);
+    return (double)n;
+}
+
 static double check_wire(const json_t *run, char *buf, size_t len) {
     double per_io = view_number(run, "protocol/wire_ios_per_io");
     char text[40];
@@ -279,6 +288,7 @@ static double check_end_flush(const json_t *run, char *buf, size_t len) {
 static double (*const checks[])(const json_t *, char *, size_t) = {
     check_lost,   check_interrupted,    check_errors,  check_run_error, check_holes,     check_rate,
     check_submit, check_command_window, check_tail,    check_abandoned, check_retries,   check_parts,
+    check_reserved_ports,
     check_wire,   check_littles_law,    check_cpu,     check_settled,   check_flush,     check_end_flush,
     check_readahead, check_wire_law,
 };
