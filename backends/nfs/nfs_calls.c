@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "backends/nfs/nfs_calls.h"
 
-#include <poll.h>
-#include <time.h>
-
 #include "backends/net/again.h"
 #include "backends/net/sock.h"
 #include "backends/nfs/nfs_names.h"
@@ -16,27 +13,26 @@ enum { SET_TO_SERVER_TIME = 1 };
 
 /* ---- one call ---- */
 
-/* Waits as long as the policy says after so many answers "not now"; false: that would be too late. */
-static bool pause_after(struct nfsbe_conn *conn, unsigned answers, int64_t end) {
-    int64_t ns = again_pause(answers);
-    struct timespec ts = { .tv_sec = ns / NS_PER_SEC, .tv_nsec = ns % NS_PER_SEC };
-    if (sock_now() + ns >= end) return false;
-    nanosleep(&ts, NULL);
+/* After an answer "not now": false when it is too late for another try. */
+static bool again(struct nfsbe_conn *conn, unsigned *answers, int64_t end) {
+    int64_t from = sock_now();
+    if (!again_sleep(answers, end)) return false;
     conn->retries++;
-    conn->retry_wait_ns += ns;
+    conn->retry_wait_ns += (uint64_t)(sock_now() - from);
     return true;
 }
 
 int nfsbe_call(struct nfsbe_conn *conn, const struct nfsbe_procedure *p, const void *from, void *to, struct err *err) {
     int64_t end = sock_now() + conn->timeout;
-    for (unsigned answers = 1;; answers++) {
+    unsigned answers = 0;
+    for (;;) {
         struct xdr_out args;
         struct xdr_in result;
         nfsbe_conn_begin(conn, p->number, &args);
         if (p->put) p->put(&args, from);
         if (nfsbe_conn_call(conn, &args, p->name, &result, err) != 0) return -1;
         uint32_t status = xdr_get32(&result);
-        if (status == NFS_STATUS_JUKEBOX && pause_after(conn, answers, end)) continue;
+        if (status == NFS_STATUS_JUKEBOX && again(conn, &answers, end)) continue;
         if (status == 0 && p->take) p->take(&result, to);
         if (result.bad || status > 0x7fffffffu) return nfsbe_conn_garbled(conn, p->name, err);
         return (int)status;

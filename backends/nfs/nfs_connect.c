@@ -113,7 +113,7 @@ int nfsbe_conn_null(struct nfsbe_conn *conn, bool port_given, struct err *err) {
     if (conn->reply.kind == NFSREPLY_NOT_DONE && conn->reply.accept == NFSRPC_PROG_MISMATCH)
         return other_version(conn, what, err);
     if (!conn->dead) return rc;
-    if (!in_time && strstr(err->msg, "no answer"))
+    if (!in_time && conn->error == ETIMEDOUT)
         return err_set(err, STATUS_TARGET,
                        "%s: no answer to procedure NULL within %lld s: this does not answer as %s (another service's "
                        "port, or a server that hangs)", what, (long long)(NULL_NS / NS_PER_SEC), name);
@@ -136,32 +136,30 @@ bool nfsbe_conn_only_v4(const struct nfsbe_server *server, struct err *err) {
     return only;
 }
 
-/* Connected, and it has answered. */
+/* Connected; it has to answer. */
+static int there(struct nfsbe_conn **conn, bool given, struct err *err) {
+    if (nfsbe_conn_null(*conn, given, err) == 0) return 0;
+    nfsbe_conn_close(*conn);
+    *conn = NULL;
+    return -1;
+}
+
 static int tcp_there(const struct nfsbe_server *server, unsigned program, unsigned port, bool given,
                      struct nfsbe_conn **out, struct err *err) {
-    if (nfsbe_conn_tcp(server, program, 3, port, out, err) != 0) return -1;
-    if (nfsbe_conn_null(*out, given, err) == 0) return 0;
-    nfsbe_conn_close(*out);
-    *out = NULL;
-    return -1;
+    return nfsbe_conn_tcp(server, program, 3, port, out, err) == 0 ? there(out, given, err) : -1;
 }
 
 static int udp_there(const struct nfsbe_server *server, unsigned program, unsigned port, struct nfsbe_conn **out,
                      struct err *err) {
-    if (nfsbe_conn_udp(server, program, 3, port, out, err) != 0) return -1;
-    if (nfsbe_conn_null(*out, true, err) == 0) return 0;
-    nfsbe_conn_close(*out);
-    *out = NULL;
-    return -1;
+    return nfsbe_conn_udp(server, program, 3, port, out, err) == 0 ? there(out, true, err) : -1;
 }
 
-/* MOUNT may be there over UDP only (then only TCP's port is closed); data never goes over it. */
+/* MOUNT may be there over UDP only, and then nobody listens at TCP's port; data never goes over it. */
 static int at_given_port(const struct nfsbe_server *server, unsigned program, struct nfsbe_conn **out,
                          struct err *err) {
     struct err udp = { .status = STATUS_OK };
-    if (tcp_there(server, program, server->port, true, out, err) == 0) return 0;
-    if (program != NFS_MOUNT_PROGRAM_ID || !strstr(err->msg, strerror(ECONNREFUSED))) return -1;
-    return udp_there(server, program, server->port, out, &udp) == 0 ? 0 : -1;
+    if (nfsbe_conn_tcp(server, program, 3, server->port, out, err) == 0) return there(out, true, err);
+    return program == NFS_MOUNT_PROGRAM_ID ? udp_there(server, program, server->port, out, &udp) : -1;
 }
 
 /* ---- by the portmapper ---- */

@@ -66,6 +66,7 @@ const char *nfsbe_conn_asker(const struct nfsbe_conn *conn, char *buf, size_t le
 
 static int fails(struct nfsbe_conn *conn, const char *what, struct err *err, const char *why) {
     char host[128];
+    if (!conn->dead) conn->error = EPROTO;
     conn->dead = true;
     return err_set(err, STATUS_TARGET, "%s: %s: %s",
                    text_safe(host, sizeof host, conn->server->host, strlen(conn->server->host)), what, why);
@@ -73,8 +74,10 @@ static int fails(struct nfsbe_conn *conn, const char *what, struct err *err, con
 
 static int fails_errno(struct nfsbe_conn *conn, const char *what, struct err *err, int error) {
     char host[128];
-    if (error != -ETIMEDOUT) return fails(conn, what, err, strerror(-error));
     conn->dead = true;
+    conn->error = -error;
+    if (error == -ECONNRESET) return fails(conn, what, err, "the other side closed the connection");
+    if (error != -ETIMEDOUT) return fails(conn, what, err, strerror(-error));
     return err_set(err, STATUS_TARGET, "%s: no answer from %s within %lld s (timeout=)", what,
                    text_safe(host, sizeof host, conn->server->host, strlen(conn->server->host)),
                    (long long)(conn->timeout / NS_PER_SEC));
@@ -210,7 +213,6 @@ int nfsbe_conn_call(struct nfsbe_conn *conn, struct xdr_out *args, const char *w
     struct xdr_out mark = { .at = conn->out, .end = conn->out + 4 };
     xdr_put32(&mark, 0x80000000u | (uint32_t)(len - 4));
     rc = send_and_wait(conn, args, result);
-    if (rc == -ECONNRESET) return fails(conn, what, err, "the other side closed the connection");
     if (rc == -EPROTO && conn->record.why[0]) {
         snprintf(words, sizeof words, "malformed reply: %s", conn->record.why);
         return fails(conn, what, err, words);

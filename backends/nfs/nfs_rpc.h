@@ -13,7 +13,8 @@
 struct nfsbe_conn {
     int fd;
     bool datagram;                  /* UDP: what is lost is sent again */
-    bool dead;                      /* after a timeout, a lost connection, nonsense: nothing more is sent */
+    bool dead;                      /* after a timeout, a lost connection, nonsense: nothing more is sent ... */
+    int error;                      /* ... and which of these it was: errno; EPROTO: nonsense */
     const struct nfsbe_server *server;
     uint32_t program, version;
     uint32_t xid, first_xid;

@@ -13,7 +13,8 @@ it_begin ganesha.nfsd mkfs.ext4 tgtd
 truncate -s 64M "$LAB/fs"
 must lab_mount_ext4 "$LAB/fs" "$LAB/data"
 chmod 777 "$LAB/data"
-must lab_ganesha data="$LAB/data:Attr_Expiration_Time=0"
+mkdir "$LAB/krb"
+must lab_ganesha data="$LAB/data:Attr_Expiration_Time=0" krb="$LAB/krb:SecType=krb5"
 
 cat >one.ini <<END
 [one]
@@ -71,6 +72,11 @@ else
 	skip '--cleanup says why' 'the number did not come again'
 fi
 rm -f "$LAB/data/made"
+
+# ---- Kerberos ----
+
+expect 'an export that wants Kerberos' 3 'sec=krb5*samedisk speaks AUTH_SYS only*' \
+	"$SAMEDISK" probe x="$(lab_nfs_url krb/f)"
 
 # ---- ports of something else, versions ----
 
