@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where in the URL's path the export ends: by export=, by the server's export list, or, where that list is hidden, empty
  * or knows no more than "/", by mounting the path's parents, the longest first. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 
 struct finding {
     const struct nfsbe_conf *conf;
-    struct nfsbe_conn *conn;
+    const struct nfsbe_server *mountd;
+    struct nfsbe_conn *conn;    /* NULL: lost */
     struct nfsbe_root *root;
     char tried[500];            /* "/a/b: MNT3ERR_NOENT, /a: MNT3ERR_ACCES" */
     size_t tried_n;
@@ -101,6 +103,19 @@ static int mount_parents(struct finding *f, struct err *err) {
     return nothing_found(f, err);
 }
 
+/* No export list. A server that hangs up instead of telling it, or tells more of it than can be, may still mount. */
+static int without_a_list(struct finding *f, struct err *err) {
+    snprintf(f->hidden, sizeof f->hidden, "%.299s", err->msg);
+    if (!f->conn->dead) return 0;
+    bool silent = f->conn->error == ETIMEDOUT;
+    if (!silent) {
+        struct err again = { .status = STATUS_OK };
+        nfsbe_conn_close(f->conn);
+        if (nfsbe_conn_open(f->mountd, NFS_MOUNT_PROGRAM_ID, &f->conn, &again) == 0) return 0;
+    }
+    return err_prefix(err, "the server's export list (export= names the export without it)");
+}
+
 static bool names_more_than_root(const char *dir) {
     return dir[strspn(dir, "/")] != '\0';
 }
@@ -117,10 +132,7 @@ static int find(struct finding *f, struct err *err) {
         f->root->chosen_by = "export=";
         return mount_named(f, dir, rest, err);
     }
-    if (nfsbe_call_exports(f->conn, list, err) != 0) {
-        if (f->conn->dead) return err_prefix(err, "the server's export list (export= names the export without it)");
-        snprintf(f->hidden, sizeof f->hidden, "%.299s", err->msg);
-    }
+    if (nfsbe_call_exports(f->conn, list, err) != 0 && without_a_list(f, err) != 0) return -1;
     int i = nfsbe_export_match(list, conf->path, &rest);
     if (i < 0 || !names_more_than_root(list->dir[i])) return mount_parents(f, err);
     f->root->chosen_by = "longest match";
@@ -130,7 +142,7 @@ static int find(struct finding *f, struct err *err) {
 int nfsbe_root_find(const struct nfsbe_conf *conf, const struct nfsbe_server *server, struct nfsbe_root *root,
                     struct err *err) {
     struct nfsbe_server mountd = *server;
-    struct finding f = { .conf = conf, .root = root };
+    struct finding f = { .conf = conf, .mountd = &mountd, .root = root };
     unsigned port;
 
     mountd.port = (unsigned)conf->mountport;

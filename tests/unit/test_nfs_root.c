@@ -23,6 +23,7 @@ struct mountd {
     const char *mountable;      /* everything else: `refusal` */
     uint32_t refusal, flavor;
     unsigned mnts, drop;        /* drop: so many calls are lost */
+    bool hangs_up;              /* when it is asked for the list */
     char asked[8][32];
 };
 
@@ -36,6 +37,8 @@ static void mountd_answer(void *arg, const struct script_call *c, struct bytes *
     }
     if (c->program != 100005) {
         script_not_done(b, c, 1, 0, 0);
+    } else if (c->procedure == 5 && m->hangs_up) {
+        shutdown(c->fd, SHUT_RDWR);
     } else if (c->procedure == 5 && !m->list[0]) {
         script_not_done(b, c, 3, 0, 0);
     } else if (c->procedure == 5) {
@@ -119,10 +122,10 @@ static void by_the_list(void **state) {
 
 /* The list is hidden, empty (without entries it is not implemented here), or "/" alone. */
 static void by_the_parents(void **state) {
-    static const char *const lists[][4] = { { NULL }, { "/" }, { "/other", "/else" } };
+    static const char *const lists[][4] = { { NULL }, { "/" }, { "/other", "/else" }, { "/a/b" } };
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
-        struct mountd m = { .mountable = "/a", .refusal = 2, .flavor = 1 };
+    for (size_t i = 0; i < 4; i++) {
+        struct mountd m = { .mountable = "/a", .refusal = 2, .flavor = 1, .hangs_up = i == 3 };
         struct find f;
         memcpy(m.list, lists[i], sizeof m.list);
         find(&f, &m, "/a/b/c/file");
