@@ -237,7 +237,8 @@ static int native_attach(struct handle *h, const struct attach_how *how, struct 
     for (unsigned i = 0; i < c->n_conns; i++) {
         if (getattr(c, &c->conn[i], err) != 0 || nfsnative_same(h, &c->conn[i].wire.reply, err) != 0) {
             context_close(c);
-            return -1;
+            if (h->servers.n == 0) return -1;
+            return err_prefix(err, "servers=, address %s", h->servers.at[i % h->servers.n].host);
         }
     }
     *out = c;

@@ -71,15 +71,17 @@ for engine in native libnfs; do
 	told 'every third answer is JUKEBOX' $engine 0 --hostile jukebox --every 3 --
 	json "every third answer is JUKEBOX ($engine): all is well in the end, and it is counted" r.json \
 		"d['status'] == 'ok' and runs['x']['total']['ios'] == 512 and not runs['x']['errors']" \
-		"$P['retries'] == $P['retries_jukebox'] == $P['jukebox'] > 200" \
-		"$P['retry_wait_ns'] >= 1000000 * $P['retries']" "runs['x']['total']['lat_ns']['max'] > 1e6"
+		"${P}['retries'] == ${P}['retries_jukebox'] == ${P}['jukebox'] > 200" \
+		"${P}['retry_wait_ns'] >= 1000000 * ${P}['retries']" "runs['x']['total']['lat_ns']['max'] > 1e6"
+	check "every third answer is JUKEBOX ($engine): the result follows the schema" \
+		schema r.json "$srcdir/src/result/samedisk-result-1.schema.json"
 	test_that "every third answer is JUKEBOX ($engine): the row says it" grep -qE \
 		'x: [0-9]+ answers of "try again later" \([0-9]+ JUKEBOX\): the I/Os waited .*s in all' "$out"
 
 	told 'nothing but JUKEBOX' $engine 2 --hostile jukebox --only write --after 100 -- \
 		--rw randwrite --io_size 432k --set x.timeout=1s
 	json "nothing but JUKEBOX ($engine): tried until the timeout, then an error of that I/O" r.json \
-		"runs['x']['errors'] == {'NFS3ERR_JUKEBOX': 8}" "runs['x']['total']['ios'] == 100" "$P['retries'] >= 8 * 8" \
+		"runs['x']['errors'] == {'NFS3ERR_JUKEBOX': 8}" "runs['x']['total']['ios'] == 100" "${P}['retries'] >= 8 * 8" \
 		"1e9 < runs['x']['window_ns'] < 5e9"
 
 	told 'JUKEBOX at open, as under load' $engine 0 --hostile jukebox --hostile-all --every 2 --
@@ -89,11 +91,11 @@ for engine in native libnfs; do
 	# ---- in part ----
 	told 'half of each READ' $engine 0 --hostile short-read -- --rw randread
 	json "half of each READ ($engine): the rest is asked for" r.json \
-		"runs['x']['total']['bytes'] == 2 << 20 and not runs['x']['errors']" "$P['short_reads'] > 512"
+		"runs['x']['total']['bytes'] == 2 << 20 and not runs['x']['errors']" "${P}['short_reads'] > 512"
 	test_that "half of each READ ($engine): the row says it" grep -q 'moved only a part of [0-9]* READs and 0 WRITEs' "$out"
 	told 'half of each WRITE' $engine 0 --hostile short-write --store "$LAB/store.$engine" -- --rw write --iodepth 1
 	json "half of each WRITE ($engine): the rest is written" r.json \
-		"runs['x']['total']['bytes'] == 2 << 20 and not runs['x']['errors']" "$P['short_writes'] > 512"
+		"runs['x']['total']['bytes'] == 2 << 20 and not runs['x']['errors']" "${P}['short_writes'] > 512"
 	told 'all of each WRITE' $engine 0 --store "$LAB/store" -- --rw write --iodepth 1
 	test_that "half of each WRITE ($engine): where it belongs" cmp "$LAB/store" "$LAB/store.$engine"
 	told 'READs that end before the file does' $engine 2 --hostile eof --every 100 -- --rw randread
@@ -121,7 +123,7 @@ for engine in native libnfs; do
 
 	# ---- odd sizes ----
 	told 'rtmax and wtmax of 1000000' $engine 0 --rtmax 1000000 --wtmax 1000000 --record "$LAB/record.odd" -- --bs 1m
-	json "rtmax and wtmax of 1000000 ($engine): two requests for 1m" r.json "$P['wire_ios'] == 4" \
+	json "rtmax and wtmax of 1000000 ($engine): two requests for 1m" r.json "${P}['wire_ios'] == 4" \
 		"targets['x']['members'][0]['negotiated']['rsize'] == targets['x']['members'][0]['negotiated']['wsize'] == 999424"
 	test_that "rtmax and wtmax of 1000000 ($engine): all aligned" awk \
 		'($3 == "0x06" || $3 == "0x07") { n++; if ($NF % 4096) bad++ } END { exit !(n >= 4 && !bad) }' "$LAB/record.odd"
@@ -132,18 +134,23 @@ done
 # Each with a verifier of its own; the one with another one since is where data is lost.
 served first
 one=$port
-served second --hostile verf-change --only write --after 150 --every 20
+served second --hostile verf-change --only write --after 330 --every 20
 two=$port
 URL="nfs://127.0.0.1/canned/f?nfsport=$one&mountport=$one&servers=127.0.0.1:$one,127.0.0.1:$two"
 run "$SAMEDISK" run load.ini --rw randwrite --fsync 16 --iodepth 4 --io_size 1m --json r.json --destroy x=unknown-data "x=$URL"
 same 'servers= with two verifiers: exit status' "$status" 0
 json 'servers= with two verifiers: good writes are no errors, and both are told to commit' r.json \
 	"not runs['x']['errors'] and runs['x']['total']['ios'] == 256 and runs['x']['flush']['ios'] > 8" \
-	"$P['verifier_changes'] == 0 and $P['commits'] >= 2 * runs['x']['flush']['ios']" "min($P['server1_ios'], $P['server2_ios']) >= 100"
+	"${P}['verifier_changes'] == 0 and ${P}['commits'] >= 2 * runs['x']['flush']['ios']" "min(${P}['server1_ios'], ${P}['server2_ios']) >= 100"
+run "$SAMEDISK" run load.ini --rw randwrite --fsync 4 --io_size 512k --json r.json --destroy x=unknown-data \
+	"x=$URL&wsize=1k&nconnect=3"
+same 'servers= with two verifiers, each I/O in pieces: exit status' "$status" 0
+json 'servers= with two verifiers, each I/O in pieces: no I/O fails' r.json "not runs['x']['errors']" \
+	"runs['x']['total']['ios'] == 128 and ${P}['split_ios'] == 128 and ${P}['verifier_changes'] == 0"
 run "$SAMEDISK" run load.ini --rw randwrite --fsync 16 --iodepth 4 --io_size 1m --json r.json --destroy x=unknown-data "x=$URL"
 same 'servers=, one of them restarts all the time: exit status' "$status" 2
 json 'servers=, one of them restarts all the time: its losses are told, and no others' r.json \
-	"set(runs['x']['errors']) == {'write verifier changed'}" "0 < $P['verifier_changes'] < 200" \
+	"set(runs['x']['errors']) == {'write verifier changed'}" "0 < ${P}['verifier_changes'] < 200" \
 	"'the server 127.0.0.1 restarted' in runs['x']['error_texts']['write verifier changed']"
 lab_down first
 lab_down second
@@ -173,7 +180,7 @@ same 'two Ganeshas: exit status' "$status" 0
 [ "$status" = 0 ] || sed 's/^/# /' "$err"
 json 'two Ganeshas: no write fails, and both are told to commit' r.json \
 	"not runs['x']['errors'] and runs['x']['total']['ios'] == 1024 and runs['x']['flush']['ios'] > 32" \
-	"$P['verifier_changes'] == 0 and $P['commits'] >= 2 * runs['x']['flush']['ios']" "min($P['server1_ios'], $P['server2_ios']) >= 500"
+	"${P}['verifier_changes'] == 0 and ${P}['commits'] >= 2 * runs['x']['flush']['ios']" "min(${P}['server1_ios'], ${P}['server2_ios']) >= 500"
 check 'two Ganeshas: all of it is in the file' marked 0 4194304 "$first_lab/data/f"
 lab_down other 10
 
@@ -183,7 +190,7 @@ must lab_ganesha data="$LAB/data:MaxRead=1000000,MaxWrite=1000000,PrefRead=10000
 for engine in native libnfs; do
 	run "$SAMEDISK" run load.ini --rw rw --bs 1m --size 16m --io_size 16m --allow-full --json r.json x="$(lab_nfs_url "data/odd.$engine")&engine=$engine"
 	same "Ganesha, MaxRead and MaxWrite of 1000000 ($engine): exit status" "$status" 0
-	json "Ganesha, MaxRead and MaxWrite of 1000000 ($engine): two requests for 1m" r.json "$P['wire_ios'] == 32" \
+	json "Ganesha, MaxRead and MaxWrite of 1000000 ($engine): two requests for 1m" r.json "${P}['wire_ios'] == 32" \
 		"targets['x']['members'][0]['negotiated']['rsize'] % 4096 == 0"
 done
 

@@ -402,6 +402,19 @@ static void test_gone(void **state) {
     stale_and(0, (1 << 20) - 1, 7, "has shrunk");
 }
 
+/* No answer to the question: the server is lost, and what found the handle stale comes back with that. */
+static void test_not_answered(void **state) {
+    (void)state;
+    struct rig *r = rig_new(&(struct setup){.depth = 4, .write = true, .handle = &file, .timeout = 20 * NS_PER_MS});
+    begin(r, 0, IO_WRITE, 0, 4096, SYNC_NONE);
+    status(r, 0, STALE);
+    assert_int_equal(next_call(r, 0)->procedure, 1);
+    assert_int_equal(reap(r, 4, 1, 10 * NS_PER_SEC), 1);
+    assert_int_equal(r->done[0].result, -ETIMEDOUT);
+    assert_int_equal(submit(r, 1, 2), -ETIMEDOUT);
+    rig_free(r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pauses),
@@ -418,6 +431,7 @@ int main(void) {
         cmocka_unit_test(test_flush_lost),
         cmocka_unit_test(test_stale),
         cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_not_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
