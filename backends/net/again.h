@@ -9,6 +9,7 @@
 #ifndef BACKENDS_NET_AGAIN_H
 #define BACKENDS_NET_AGAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clock.h"
@@ -22,5 +23,9 @@ static inline int64_t again_pause(unsigned answers) {
     int64_t ns = doublings < 10 ? AGAIN_FIRST_NS << doublings : AGAIN_MOST_NS;
     return ns < AGAIN_MOST_NS ? ns : AGAIN_MOST_NS;
 }
+
+/* For one call at a time, before the load: blocks for the pause after one more such answer (*answers counts them), not
+ * beyond `end` (of sock_now()). False: it is `end`: the answer is the reason of a failure. */
+bool again_sleep(unsigned *answers, int64_t end);
 
 #endif

@@ -3,11 +3,18 @@
 #ifndef BACKENDS_NET_TCP_H
 #define BACKENDS_NET_TCP_H
 
+#include <netdb.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "backends/net/tcp_options.h"
 #include "base/err.h"
+
+enum tcp_source {
+    TCP_SOURCE_FINE,    /* reserved, or it did not matter */
+    TCP_SOURCE_NO_RIGHT,
+    TCP_SOURCE_ALL_TAKEN
+};
 
 struct tcp_how {
     const char *host;   /* a numeric address or a name */
@@ -16,9 +23,19 @@ struct tcp_how {
                            sock_local_port() tells which it is */
     int64_t timeout;    /* ns, for all attempts together */
     const struct tcp_settings *settings; /* NULL: the kernel's defaults */
+    enum tcp_source *source; /* NULL, or where to put what became of `reserved` */
 };
 
-/* A connected socket in blocking mode, without Nagle's algorithm; -1 after filling err. */
+/* What tcp_source_words() says of a source port that is not a reserved one; "" for TCP_SOURCE_FINE. */
+const char *tcp_source_words(enum tcp_source source);
+
+/* All addresses of the name are tried, a new one every 250 ms while the earlier ones go on (RFC 8305): the first that
+ * connects wins. A connected socket in blocking mode, without Nagle's algorithm; -1 after filling err. */
 int tcp_connect(const struct tcp_how *how, struct err *err);
+/* The same with addresses that were looked up before; how->host is for messages. */
+int tcp_connect_any(const struct tcp_how *how, const struct addrinfo *list, struct err *err);
+/* The addresses of a name, of the family that bind= has. `type`: SOCK_STREAM, SOCK_DGRAM. The list is the caller's. */
+int tcp_resolve(const char *name, unsigned port, int type, const struct tcp_settings *s, struct addrinfo **list,
+                struct err *err);
 
 #endif

@@ -57,6 +57,11 @@ uint32_t tcpinfo_rcv_wnd(int fd) {
     return isnan(bytes) ? 0 : (uint32_t)bytes;
 }
 
+uint64_t tcpinfo_received(int fd) {
+    struct answer_tcp a;
+    return ask(fd, &a) && FILLED(&a, tcpi_bytes_received) ? a.u.info.tcpi_bytes_received : 0;
+}
+
 void tcpinfo_counters(int fd, struct kv *out) {
     struct answer_tcp a;
     if (!ask(fd, &a)) return;

@@ -11,6 +11,8 @@
 
 /* The smallest round trip that this connection has seen, ns; 0: unknown. */
 int64_t tcpinfo_min_rtt(int fd);
+/* Bytes of data that arrived on the connection since it was made; 0: unknown (kernels before 4.1). */
+uint64_t tcpinfo_received(int fd);
 /* The receive window that was advertised last, bytes; 0: unknown (kernels before 6.2). */
 uint32_t tcpinfo_rcv_wnd(int fd);
 

@@ -33,8 +33,9 @@ static const struct option_entry options[] = {
       .max = 65535, .value = "PORT", .help = "TCP port of MOUNT; 0: ask the portmapper" },
     { .name = "uid", .type = OPTION_UINT, .offset = offsetof(struct nfsbe_conf, uid), .min = 0, .max = ID_MAX,
       .value = "N", .help = "user id sent to the server (AUTH_SYS); default: that of this process" },
-    { .name = "gid", .type = OPTION_UINT, .offset = offsetof(struct nfsbe_conf, gid), .min = 0, .max = ID_MAX,
-      .value = "N", .help = "group id sent to the server (AUTH_SYS); default: that of this process" },
+    { .name = "gid", .type = OPTION_TEXT, .offset = offsetof(struct nfsbe_conf, gid), .value = "N[,N...]",
+      .help = "group id sent to the server, and up to 16 further groups (AUTH_SYS); default: that of this process, "
+              "and no further ones" },
     { .name = "rsize", .type = OPTION_SIZE, .offset = offsetof(struct nfsbe_conf, rsize), .min = 512, .max = 64u << 20,
       .value = "SIZE", .help = "the largest READ; larger I/Os go as several; default: the server's rtmax" },
     { .name = "wsize", .type = OPTION_SIZE, .offset = offsetof(struct nfsbe_conf, wsize), .min = 512, .max = 64u << 20,
@@ -46,7 +47,7 @@ static const struct option_entry options[] = {
       .help = "a request without an answer for so long means that the server is lost" },
     { .name = "engine", .type = OPTION_ENUM, .offset = offsetof(struct nfsbe_conf, engine), .names = engine_names,
       .def = "auto", .value = "auto|native|libnfs",
-      .help = "what drives the data path: connections of our own, or the library; auto: native where it can" },
+      .help = "what drives the data path: connections of our own (auto means the same), or the library" },
     { .name = "nconnect", .type = OPTION_UINT, .offset = offsetof(struct nfsbe_conf, native.nconnect), .min = 1,
       .max = 16, .value = "N", .help = "connections of each worker; default 1, or one to each of servers= (native)" },
     { .name = "servers", .type = OPTION_TEXT, .offset = offsetof(struct nfsbe_conf, servers),
@@ -80,19 +81,20 @@ static int configure(const struct url *url, void *conf, struct err *err) {
     if (!c->host || !c->path) return err_set(err, STATUS_TARGET, "no memory");
     c->nfsport = url->port;
     c->uid = geteuid();
-    c->gid = getegid();
     return 0;
 }
 
 static int check(const void *conf, struct err *err) {
     const struct nfsbe_conf *c = conf;
     struct nfsbe_servers servers;
+    struct nfsbe_server who;
     char safe[300], *dir = c->export_path;
     const char *rest;
 
     if (c->engine == NFSBE_LIBNFS && nfsbe_needs_native(c))
         return err_set(err, STATUS_USAGE, "%s= needs engine=native: libnfs has nothing for it", nfsbe_needs_native(c));
     if (tcp_options_check(&c->tcp, err) != 0) return -1;
+    if (nfsbe_gids_fill(&who, c->gid, err) != 0) return -1;
     if (nfsbe_servers_fill(&servers, c->servers, err) != 0) return -1;
     if (c->native.nconnect && c->native.nconnect < servers.n)
         return err_set(err, STATUS_USAGE, "nconnect=%llu leaves some of the %u servers= without a connection",

@@ -16,6 +16,8 @@
 #define NFS_FH_MAX 64
 #define NFS_PROGRAM_ID 100003
 #define NFS_MOUNT_PROGRAM_ID 100005
+#define NFSBE_PORTMAP_PROGRAM_ID 100000
+#define NFSBE_GROUPS_MAX 16u /* of AUTH_SYS, besides the gid */
 
 enum nfsbe_choice { NFSBE_AUTO, NFSBE_NATIVE, NFSBE_LIBNFS };
 enum nfsbe_wait { NFSBE_WAIT_BLOCK, NFSBE_WAIT_ADAPTIVE, NFSBE_WAIT_SPIN };
@@ -33,7 +35,8 @@ struct nfsbe_conf {
     char *export_path;   /* export= */
     char *servers;       /* servers= */
     uint64_t nfsport, mountport; /* 0: ask the portmapper */
-    uint64_t uid, gid;
+    uint64_t uid;
+    char *gid;           /* gid=N[,N...]; NULL: that of this process */
     uint64_t timeout;    /* ns */
     uint64_t nrfiles;    /* files that the URL stands for: the command line makes a configuration of each */
     uint64_t rsize, wsize; /* bytes of one RPC; 0: what the server allows */
@@ -64,7 +67,10 @@ struct nfsbe_server {
     char host[256];      /* numeric once it was connected to, so that every connection goes to the same server */
     unsigned port;       /* 0: ask the portmapper */
     uint32_t uid, gid;
+    uint32_t groups[NFSBE_GROUPS_MAX];
+    unsigned n_groups;
     int64_t timeout;     /* ns, of one call */
+    struct tcp_settings source; /* of bind= alone, for every connection that is not the data's */
 };
 
 struct handle {
@@ -112,6 +118,19 @@ int nfsbe_engine_choose(struct handle *h, const struct nfsbe_conf *conf, struct 
 /* nfs_servers.c: from the key's text, NULL: none. Errors: USAGE. */
 int nfsbe_servers_fill(struct nfsbe_servers *out, const char *text, struct err *err);
 void nfsbe_servers_words(const struct nfsbe_servers *s, char *buf, size_t len);
+
+/* Is what GETATTR says of the handle's file handle still the file that was opened: a regular one, by these numbers, and
+ * not smaller than it was? Asked on every connection, and whenever there is doubt, before anything is written. */
+int nfsbe_same_file(const struct handle *h, unsigned type, uint64_t fsid, uint64_t fileid, uint64_t size,
+                    struct err *err);
+/* Words for a GETATTR that failed. */
+#define NFSBE_GONE "the file is gone or was replaced"
+#define NFSBE_NOT_SAID "after a stale file handle the server did not say whether the file is still the same"
+
+/* nfs_who.c: gid and groups from the key's text. Errors: USAGE. */
+int nfsbe_gids_fill(struct nfsbe_server *server, const char *text, struct err *err);
+/* "uid 0 gid 0 groups 4,5" */
+const char *nfsbe_who_words(const struct nfsbe_server *server, char *buf, size_t len);
 
 int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err);
 void nfsbe_close(struct handle *h);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The NFSv3 and MOUNTv3 procedures that opening a file needs. Each returns the status of the reply (0 is OK, else
- * NFS3ERR_, MNT3ERR_), or -1 when there was no reply; then err says why. */
+/* The NFSv3 procedures that opening a file needs. Each returns the status of the reply (0 is OK, else NFS3ERR_), or -1
+ * when there was no reply, or no whole one; then err says why. NFS3ERR_JUKEBOX is asked again, with pauses that grow
+ * (backends/net/again.h), up to timeout=. */
 #ifndef BACKENDS_NFS_NFS_CALLS_H
 #define BACKENDS_NFS_NFS_CALLS_H
 
-#include "backends/nfs/nfs_export.h"
 #include "backends/nfs/nfs_rpc.h"
 
 struct nfsbe_attr {
@@ -24,9 +24,20 @@ struct nfsbe_pathconf {
     bool no_trunc, chown_restricted, case_insensitive, case_preserving;
 };
 
-int nfsbe_call_mnt(struct nfsbe_conn *conn, const char *export_path, struct nfsbe_fh *root, struct err *err);
-int nfsbe_call_umnt(struct nfsbe_conn *conn, const char *export_path, struct err *err);
-int nfsbe_call_exports(struct nfsbe_conn *conn, struct nfsbe_exports *exports, struct err *err);
+/* NFS3ERR_, MNT3ERR_: those that decide something. */
+enum { NFSBE_NOENT = 2, NFSBE_ACCES = 13, NFSBE_STALE = 70, NFSBE_NOTSUPP = 10004 };
+enum { NFS_ACCESS_READ = 1, NFS_ACCESS_MODIFY = 4, NFS_ACCESS_EXTEND = 8 };
+
+/* One call for nfs_mount.c too: `put` writes the arguments, `take` reads the result behind the status. */
+struct nfsbe_procedure {
+    uint32_t number;
+    const char *name;
+    void (*put)(struct xdr_out *args, const void *from);
+    void (*take)(struct xdr_in *result, void *to);
+};
+int nfsbe_call(struct nfsbe_conn *conn, const struct nfsbe_procedure *p, const void *from, void *to, struct err *err);
+/* A file handle; bad: empty, or longer than 64 bytes. */
+void nfsbe_get_fh(struct xdr_in *x, struct nfsbe_fh *fh);
 
 int nfsbe_call_getattr(struct nfsbe_conn *conn, const struct nfsbe_fh *fh, struct nfsbe_attr *attr, struct err *err);
 /* With the attributes, asked for by GETATTR where LOOKUP did not bring them. */
@@ -45,8 +56,8 @@ int nfsbe_call_create(struct nfsbe_conn *conn, const struct nfsbe_fh *dir, const
 int nfsbe_call_setattr(struct nfsbe_conn *conn, const struct nfsbe_fh *fh, uint32_t mode, uint64_t size,
                        struct err *err);
 int nfsbe_call_remove(struct nfsbe_conn *conn, const struct nfsbe_fh *dir, const char *name, struct err *err);
-/* `entry` sees every name; it returns false to stop. */
+/* `entry` sees every name. *cut: not all of them, because the listing took longer than timeout=, or does not move on. */
 int nfsbe_call_readdir(struct nfsbe_conn *conn, const struct nfsbe_fh *dir, uint32_t count,
-                     bool (*entry)(void *arg, const char *name), void *arg, struct err *err);
+                       void (*entry)(void *arg, const char *name), void *arg, bool *cut, struct err *err);
 
 #endif

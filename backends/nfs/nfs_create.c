@@ -8,19 +8,34 @@
 
 #define FILE_MODE 0600
 
-/* Removes h->name if it is still the file that was created. */
-static int remove_own(struct nfsbe_conn *conn, const struct handle *h, struct err *err) {
+/* Is h->name still the file that was created? A file id does not tell: ext4 gives the inode number of a file that was
+ * removed to the next one. The handle that CREATE gave holds its generation as well, and no other file ever gets it. */
+static int is_own(struct nfsbe_conn *conn, const struct handle *h, struct err *err) {
     struct nfsbe_fh fh;
     struct nfsbe_attr attr;
 
     int status = nfsbe_call_lookup(conn, &h->dir, h->name, &fh, &attr, err);
-    if (status == NFS3ERR_NOENT) return err_set(err, STATUS_TARGET, "%s is gone already", h->where);
+    if (status == NFSBE_NOENT) return err_set(err, STATUS_TARGET, "%s is gone already", h->where);
     if (status > 0) return nfsbe_refused(err, conn, (unsigned)status, h->where);
     if (status < 0) return -1;
-    if (attr.fsid != h->fsid || attr.fileid != h->fileid)
-        return err_set(err, STATUS_TARGET, "%s is another file by now (fileid %llu, created was %llu): left alone",
-                       h->where, (unsigned long long)attr.fileid, (unsigned long long)h->fileid);
-    status = nfsbe_call_remove(conn, &h->dir, h->name, err);
+    if (fh.len != h->file.len || memcmp(fh.data, h->file.data, fh.len) != 0)
+        return err_set(err, STATUS_TARGET, "%s is another file by now (fileid %llu, created was %llu; its file handle is "
+                       "another one): left alone", h->where, (unsigned long long)attr.fileid,
+                       (unsigned long long)h->fileid);
+    status = nfsbe_call_getattr(conn, &h->file, &attr, err);
+    if (status == NFSBE_STALE)
+        return err_set(err, STATUS_TARGET, "%s: the file that was created is gone (NFS3ERR_STALE): what has its name is "
+                       "left alone", h->where);
+    if (status > 0) return nfsbe_refused(err, conn, (unsigned)status, h->where);
+    if (status < 0) return -1;
+    if (attr.fsid == h->fsid && attr.fileid == h->fileid) return 0;
+    return err_set(err, STATUS_TARGET, "%s: its file handle stands for another file by now: left alone", h->where);
+}
+
+/* NFSv3 has no "remove this very file": between the last look and REMOVE there is one round trip. */
+static int remove_own(struct nfsbe_conn *conn, const struct handle *h, struct err *err) {
+    if (is_own(conn, h, err) != 0) return -1;
+    int status = nfsbe_call_remove(conn, &h->dir, h->name, err);
     if (status > 0) {
         nfsbe_refused(err, conn, (unsigned)status, h->where);
         return err_prefix(err, "removing");
@@ -28,26 +43,39 @@ static int remove_own(struct nfsbe_conn *conn, const struct handle *h, struct er
     return status;
 }
 
+/* CREATE gave no handle. LOOKUP has one; whether it is that of the file just created tells CREATE with the same
+ * verifier: it succeeds only if the name stands for the file that this verifier made. */
+static int handle_of_new(struct nfsbe_conn *conn, struct handle *h, const char *verifier, struct err *err) {
+    struct nfsbe_fh again;
+    struct nfsbe_attr attr;
+    int status = nfsbe_call_lookup(conn, &h->dir, h->name, &h->file, &attr, err);
+    if (status == 0 && verifier) status = nfsbe_call_create(conn, &h->dir, h->name, verifier, &again, err);
+    if (status > 0) nfsbe_refused(err, conn, (unsigned)status, h->where);
+    return status ? err_prefix(err, "it was created, but cannot be seen (an empty file may be left)") : 0;
+}
+
 /* EXCLUSIVE is what a retransmission cannot confuse; a server without it says so, and gets GUARDED. */
 static int create_exclusively(struct nfsbe_conn *conn, struct handle *h, struct err *err) {
     char verifier[8];
+    bool exclusive = true;
     if (getrandom(verifier, sizeof verifier, 0) != (ssize_t)sizeof verifier)
         return err_set(err, STATUS_TARGET, "no random numbers from the system");
     int status = nfsbe_call_create(conn, &h->dir, h->name, verifier, &h->file, err);
-    if (status == NFS3ERR_NOTSUPP) status = nfsbe_call_create(conn, &h->dir, h->name, NULL, &h->file, err);
+    if (status == NFSBE_NOTSUPP) {
+        exclusive = false;
+        status = nfsbe_call_create(conn, &h->dir, h->name, NULL, &h->file, err);
+    }
     if (status > 0) {
         nfsbe_refused(err, conn, (unsigned)status, h->where);
         return err_prefix(err, "creating");
     }
-    return status;
+    if (status < 0) return -1;
+    return h->file.len ? 0 : handle_of_new(conn, h, exclusive ? verifier : NULL, err);
 }
 
 int nfsbe_create(struct nfsbe_conn *conn, struct handle *h, uint64_t size, struct nfsbe_attr *attr, struct err *err) {
-    int status;
-
     if (create_exclusively(conn, h, err) != 0) return -1;
-    if (h->file.len) status = nfsbe_call_getattr(conn, &h->file, attr, err);
-    else status = nfsbe_call_lookup(conn, &h->dir, h->name, &h->file, attr, err);
+    int status = nfsbe_call_getattr(conn, &h->file, attr, err);
     if (status > 0) nfsbe_refused(err, conn, (unsigned)status, h->where);
     if (status != 0) return err_prefix(err, "it was created, but cannot be seen (an empty file may be left)");
     h->created = true;

@@ -13,21 +13,11 @@ const char *nfsbe_needs_native(const struct nfsbe_conf *conf) {
     return n->wait != NFSBE_WAIT_BLOCK ? "wait" : tcp_options_given(&conf->tcp);
 }
 
-/* Native where it works. With engine=auto libnfs stands in, unless something was asked for that it cannot do. */
+/* Native always, unless the library was asked for: nothing stands in silently. */
 static int native_or_not(struct handle *h, const struct nfsbe_conf *conf, struct facts *facts, struct err *err) {
-    struct err why = { .status = STATUS_OK };
-    const char *key = nfsbe_needs_native(conf);
-    if (nfsbe_native_probe(h, facts, &why) == 0) {
-        h->engine = &nfsbe_engine_native;
-        return 0;
-    }
-    *err = why;
-    if (conf->engine == NFSBE_NATIVE) return err_prefix(err, "engine=native");
-    if (key) return err_prefix(err, "%s= needs engine=native", key);
-    kv_text(&facts->warnings, "engine-libnfs", "engine=native does not work here, so libnfs drives the load: %.900s",
-            why.msg);
-    kv_text(&facts->negotiated, "engine_why", "%.900s", why.msg);
-    h->engine = &nfsbe_engine_libnfs;
+    if (nfsbe_native_probe(h, facts, err) != 0)
+        return conf->engine == NFSBE_NATIVE ? err_prefix(err, "engine=native") : -1;
+    h->engine = &nfsbe_engine_native;
     return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "backends/nfs/nfs_open.h"
 #include "backends/net/nfsname.h"
+#include "backends/nfs/nfs_split.h"
 #include "base/text.h"
 
 #define READDIR_COUNT 32768u
@@ -34,12 +35,12 @@ static void note_fsinfo(const struct nfsbe_fsinfo *info, struct facts *facts) {
 }
 
 /* The size of RPCs in one direction. More than the server says it takes would bring short I/Os at best. */
-static int rpc_size(const struct handle *h, const char *key, const char *what, uint32_t most, uint32_t *size,
-                    struct err *err) {
+static int rpc_size(const struct handle *h, const char *key, const char *what, uint32_t most, uint32_t mult,
+                    uint32_t *size, struct err *err) {
     if (most == 0) return err_set(err, STATUS_TARGET, "%s: the server says %s 0", h->where, what);
     if (*size > most)
         return err_set(err, STATUS_TARGET, "%s=%u is more than the server takes: its %s is %u", key, *size, what, most);
-    if (*size == 0) *size = most;
+    *size = nfsbe_piece_size(*size ? *size : most, mult);
     return 0;
 }
 
@@ -52,8 +53,8 @@ static int file_system(struct nfsbe_conn *conn, struct handle *h, struct facts *
     if (status > 0) nfsbe_refused(err, conn, (unsigned)status, "FSINFO");
     if (status != 0) return -1;
     note_fsinfo(&info, facts);
-    if (rpc_size(h, "rsize", "rtmax", info.rtmax, &h->rsize, err) != 0 ||
-        rpc_size(h, "wsize", "wtmax", info.wtmax, &h->wsize, err) != 0)
+    if (rpc_size(h, "rsize", "rtmax", info.rtmax, info.rtmult, &h->rsize, err) != 0 ||
+        rpc_size(h, "wsize", "wtmax", info.wtmax, info.wtmult, &h->wsize, err) != 0)
         return -1;
 
     status = nfsbe_call_fsstat(conn, &h->dir, &stat, err);
@@ -84,21 +85,21 @@ static int file_system(struct nfsbe_conn *conn, struct handle *h, struct facts *
 
 /* ACCESS is what the server would say to this user; the export's own ro shows only here and in the first WRITE. */
 static int rights(struct nfsbe_conn *conn, struct handle *h, struct facts *facts, struct err *err) {
-    uint32_t granted = 0, want = ACCESS3_READ | ACCESS3_MODIFY | ACCESS3_EXTEND;
+    uint32_t granted = 0, want = NFS_ACCESS_READ | NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND;
     const struct nfsbe_fh *fh = h->exists ? &h->file : &h->dir;
 
     int status = nfsbe_call_access(conn, fh, want, &granted, err);
     if (status > 0) return nfsbe_refused(err, conn, (unsigned)status, h->where);
     if (status != 0) return -1;
-    kv_text(&facts->negotiated, "access", "%s%s%s", granted & ACCESS3_READ ? "READ" : "no READ",
-            granted & ACCESS3_MODIFY ? " MODIFY" : "", granted & ACCESS3_EXTEND ? " EXTEND" : "");
-    facts->read_only = !(granted & ACCESS3_MODIFY);
-    if (h->exists && !(granted & ACCESS3_READ)) {
-        nfsbe_refused(err, conn, NFS3ERR_ACCES, h->where);
+    kv_text(&facts->negotiated, "access", "%s%s%s", granted & NFS_ACCESS_READ ? "READ" : "no READ",
+            granted & NFS_ACCESS_MODIFY ? " MODIFY" : "", granted & NFS_ACCESS_EXTEND ? " EXTEND" : "");
+    facts->read_only = !(granted & NFS_ACCESS_MODIFY);
+    if (h->exists && !(granted & NFS_ACCESS_READ)) {
+        nfsbe_refused(err, conn, NFSBE_ACCES, h->where);
         return err_prefix(err, "reading");
     }
     if (h->writable && facts->read_only) {
-        nfsbe_refused(err, conn, NFS3ERR_ACCES, h->where);
+        nfsbe_refused(err, conn, NFSBE_ACCES, h->where);
         return err_prefix(err, "writing");
     }
     return 0;
@@ -112,12 +113,11 @@ struct locks {
     uint64_t names;
 };
 
-static bool see_name(void *arg, const char *name) {
+static void see_name(void *arg, const char *name) {
     struct locks *l = arg;
     l->names++;
-    if (strncmp(name, LOCK_PREFIX, strlen(LOCK_PREFIX)) != 0) return true;
+    if (strncmp(name, LOCK_PREFIX, strlen(LOCK_PREFIX)) != 0) return;
     if (l->n++ == 0) snprintf(l->first, sizeof l->first, "%.255s", name);
-    return true;
 }
 
 /* ESXi keeps `.lck-<hexadecimal fileid>` beside each file that a host has open. Which byte order the digits have
@@ -125,14 +125,18 @@ static bool see_name(void *arg, const char *name) {
 static int locks(struct nfsbe_conn *conn, const struct handle *h, struct facts *facts, struct err *err) {
     struct locks l = { .n = 0 };
     char safe[120];
+    bool cut;
 
-    int status = nfsbe_call_readdir(conn, &h->dir, READDIR_COUNT, see_name, &l, err);
+    int status = nfsbe_call_readdir(conn, &h->dir, READDIR_COUNT, see_name, &l, &cut, err);
     if (status < 0) return -1;
     if (status > 0) {
         nfsbe_refused(err, conn, (unsigned)status, "listing the directory");
         kv_text(&facts->warnings, "directory-not-readable", "%s; locks of ESXi (.lck-...) would not be seen", err->msg);
         return 0;
     }
+    if (cut)
+        kv_text(&facts->warnings, "directory-not-read", "the listing of the directory was given up after %" PRIu64 " names "
+                "(timeout=); locks of ESXi (.lck-...) behind them would not be seen", l.names);
     kv_uint(&facts->negotiated, "directory_entries", l.names);
     if (l.n)
         snprintf(facts->in_use, sizeof facts->in_use, "the directory holds %s%s: an ESXi host has files in it open",

@@ -12,6 +12,8 @@
 #include "config.h"
 #endif
 
+#include "backends/nfs/nfs_libnfs.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -20,54 +22,13 @@
 
 #include "backends/net/sock.h"
 #include "backends/net/tcpinfo.h"
-#include "backends/nfs/nfs_calls.h"
 #include "backends/nfs/nfs_names.h"
-#include "backends/nfs/nfs_verf.h"
-#include "base/text.h"
 
 #define TICK_NS (100 * NS_PER_MS)   /* timeouts are looked at so often */
 #define DRAIN_NS (2 * NS_PER_SEC)   /* detach waits so long for what is still out */
 #define SUBMIT_NS NS_PER_MS         /* one submit takes no more after so long: replies wait to be stamped */
 #define BATCH_MAX 16u               /* requests that share one rpc_service() */
 #define SKB_OVERHEAD 2560u          /* the kernel's bookkeeping for one small send, rounded up */
-
-struct slot {
-    struct context *context;
-    struct request *request;        /* NULL: free */
-    int64_t t_sent;
-    uint64_t written;               /* COMMIT: nfsbe_verf.written when it was sent */
-};
-
-struct counts {
-    uint64_t rpcs, asked[3], answered[3], commits, jukebox, held;
-};
-
-struct context {
-    struct nfsbe_context common;    /* first: nfs.c finds the engine by it */
-    struct nfsbe_conn *conn;        /* NULL once lost */
-    int fd;
-    nfs_fh3 file;
-    struct clock *clock;
-    struct kinds *kinds;
-    int64_t timeout;
-    unsigned depth, lent;
-    struct slot *slots;             /* by request->slot */
-    struct completion *done;        /* ring of `depth` */
-    unsigned done_first, done_n;
-    struct nfsbe_verf verf;
-    struct counts counts;
-    int64_t t_scan;                 /* when timeouts were last looked at */
-    int64_t t_call;                 /* of the submit that is going on */
-    bool may_write, lost;
-    int lost_error;                 /* errno of why */
-    bool broken;                    /* callbacks have said that the connection is gone */
-    bool closing;                   /* callbacks have nothing to say any more */
-};
-
-/* base/io.h's table */
-static const stable_how stable_how_of[] = {
-    [SYNC_NONE] = UNSTABLE, [SYNC_DATASTORE] = FILE_SYNC, [SYNC_DSYNC] = DATA_SYNC, [SYNC_SYNC] = FILE_SYNC
-};
 
 const char *nfsbe_library(void) {
 #ifdef SAMEDISK_LIBNFS_VERSION
@@ -79,137 +40,6 @@ const char *nfsbe_library(void) {
 #endif
 }
 
-/* ---- completions ---- */
-
-static void push(struct context *c, struct slot *s, int64_t t, int64_t result, unsigned kind, bool stable) {
-    struct completion *d = &c->done[(c->done_first + c->done_n++) % c->depth];
-    *d = (struct completion){ .request = s->request, .result = result, .t_done = t, .kind = (uint16_t)kind,
-                              .stable = stable };
-    s->request = NULL;
-    c->lent--;
-}
-
-static void fail(struct context *c, struct slot *s, int64_t t, int error, const char *name, const char *text) {
-    push(c, s, t, -error, kinds_note(c->kinds, name, text), false);
-}
-
-static void fail_status(struct context *c, struct slot *s, int64_t t, unsigned status) {
-    char name[40], text[240];
-    const struct nfsbe_server *as = c->conn->server;
-    const char *hint = nfsbe_status_hint(status);
-    if (status == NFS_STATUS_JUKEBOX) c->counts.jukebox++;
-    nfsbe_status_name(status, name, sizeof name);
-    snprintf(text, sizeof text, "%s by the server (uid %u gid %u)%s%s", io_op_name((enum io_op)s->request->op), as->uid,
-             as->gid, *hint ? ": " : "", hint);
-    fail(c, s, t, nfsbe_status_errno(status), name, text);
-}
-
-/* Why the connection broke: the socket's words, and the library's if it has any of its own. */
-static const char *why_lost(const struct context *c, char *buf, size_t len) {
-    char peer[100], words[120];
-    const char *error = rpc_get_error(c->conn->rpc);
-    text_safe(words, sizeof words, error ? error : "", error ? strlen(error) : 0);
-    snprintf(buf, len, "%s%s%s", sock_why(c->fd, peer, sizeof peer), *words ? "; libnfs: " : "", words);
-    return buf;
-}
-
-/* The call itself failed: rejected by the server's RPC layer, or the connection is gone and all calls are cancelled. */
-static void fail_rpc(struct context *c, struct slot *s, int64_t t, int status, const char *words) {
-    char text[240];
-    if (status == RPC_STATUS_TIMEOUT) {
-        fail(c, s, t, ETIMEDOUT, "timeout", "libnfs: no reply");
-    } else if (status == RPC_STATUS_CANCEL || (words && strncmp(words, "RPC ERROR", 9) == 0)) {
-        c->broken = true;
-        fail(c, s, t, ECONNRESET, "connection lost", why_lost(c, text, sizeof text));
-    } else {
-        fail(c, s, t, EIO, "RPC error", words ? text_safe(text, sizeof text, words, strnlen(words, sizeof text)) : "");
-    }
-}
-
-/* Every callback begins with this. NULL: the reply of a request that was given up, or that is no longer of interest. */
-static struct slot *arrived(void *private_data, int status, const char *words, int64_t *t) {
-    struct slot *s = private_data;
-    struct context *c = s->context;
-    *t = clock_now(c->clock);
-    if (!s->request || c->closing) return NULL;
-    if (status == RPC_STATUS_SUCCESS) return s;
-    fail_rpc(c, s, *t, status, status == RPC_STATUS_ERROR ? words : NULL);
-    return NULL;
-}
-
-static void read_done(struct rpc_context *rpc, int status, void *data, void *private_data) {
-    int64_t t;
-    struct slot *s = arrived(private_data, status, data, &t);
-    const READ3res *res = data;
-    (void)rpc;
-    if (!s) return;
-    struct context *c = s->context;
-    if (res->status != NFS3_OK) {
-        fail_status(c, s, t, (unsigned)res->status);
-        return;
-    }
-    const READ3resok *ok = &res->READ3res_u.resok;
-    if (ok->count > s->request->len) {
-        fail(c, s, t, EPROTO, "bad reply", "READ brought more than was asked for");
-        return;
-    }
-#if !NFS_READ_IN_PLACE
-    if (ok->data.data_len < ok->count) {
-        fail(c, s, t, EPROTO, "bad reply", "READ's count is larger than its data");
-        return;
-    }
-    memcpy(s->request->buf, ok->data.data_val, ok->count);
-#endif
-    push(c, s, t, ok->count, 0, false);
-}
-
-static void write_done(struct rpc_context *rpc, int status, void *data, void *private_data) {
-    int64_t t;
-    struct slot *s = arrived(private_data, status, data, &t);
-    const WRITE3res *res = data;
-    (void)rpc;
-    if (!s) return;
-    struct context *c = s->context;
-    if (res->status != NFS3_OK) {
-        fail_status(c, s, t, (unsigned)res->status);
-        return;
-    }
-    const WRITE3resok *ok = &res->WRITE3res_u.resok;
-    bool data_lost = false;
-    if (ok->committed <= FILE_SYNC) c->counts.answered[ok->committed]++;
-    /* The verifier of a stable write vouches for nothing: only what needs a COMMIT can be lost by a change. */
-    if (ok->committed == UNSTABLE) {
-        data_lost = nfsbe_verf_see(&c->verf, ok->verf);
-        nfsbe_verf_written(&c->verf);
-    }
-    if (ok->count > s->request->len)
-        fail(c, s, t, EPROTO, "bad reply", "WRITE says that it wrote more than was sent");
-    else if (ok->committed < stable_how_of[s->request->sync])
-        fail(c, s, t, EIO, "committed lower than asked", "the server did not make a write as stable as it was told to");
-    else if (data_lost)
-        fail(c, s, t, EIO, "write verifier changed", "the server restarted: unstable writes before this one are lost");
-    else
-        push(c, s, t, ok->count, 0, ok->committed >= DATA_SYNC);
-}
-
-static void commit_done(struct rpc_context *rpc, int status, void *data, void *private_data) {
-    int64_t t;
-    struct slot *s = arrived(private_data, status, data, &t);
-    const COMMIT3res *res = data;
-    (void)rpc;
-    if (!s) return;
-    struct context *c = s->context;
-    if (res->status != NFS3_OK) {
-        fail_status(c, s, t, (unsigned)res->status);
-    } else if (nfsbe_verf_see(&c->verf, res->COMMIT3res_u.resok.verf)) {
-        fail(c, s, t, EIO, "write verifier changed",
-             "the server restarted: unstable writes before this flush are lost");
-    } else {
-        nfsbe_verf_committed(&c->verf, s->written);
-        push(c, s, t, 0, 0, false);
-    }
-}
-
 /* ---- the connection's end ---- */
 
 /* Every request that is still out comes back with an error, once, and the library's context goes, so that neither it
@@ -219,12 +49,12 @@ static void lose(struct context *c, int error, const char *kind, const char *tex
     c->lost = true;
     c->lost_error = error;
     c->closing = true; /* the cancelled calls call back */
-    nfsbe_conn_close(c->conn);
+    nfslib_close(c->conn);
     c->conn = NULL;
     c->fd = -1;
     int64_t t = clock_now(c->clock);
     for (unsigned i = 0; i < c->depth && c->lent; i++)
-        if (c->slots[i].request) fail(c, &c->slots[i], t, error, kind, text);
+        if (c->slots[i].request) nfsbe_libnfs_fail(c, &c->slots[i], t, error, kind, text);
 }
 
 static bool pending(const struct context *c) {
@@ -233,8 +63,11 @@ static bool pending(const struct context *c) {
 
 static void service(struct context *c, int events) {
     char why[240];
-    if (rpc_service(c->conn->rpc, events) == 0 && !c->broken) return;
-    lose(c, ECONNRESET, "connection lost", why_lost(c, why, sizeof why));
+    unsigned done = c->done_n;
+    bool fine = rpc_service(c->conn->rpc, events) == 0 && !c->broken;
+    if (c->done_n != done) nfslib_replied(c->conn);
+    if (fine) return;
+    lose(c, ECONNRESET, "connection lost", nfsbe_libnfs_why_lost(c, why, sizeof why));
 }
 
 /* A request older than the timeout means that the server is gone: a reply that comes after all could not be told from
@@ -245,48 +78,99 @@ static void check_age(struct context *c, int64_t now) {
     c->t_scan = now;
     if (c->lost || !c->lent) return;
     for (unsigned i = 0; i < c->depth; i++) {
-        if (!c->slots[i].request || now - c->slots[i].t_sent <= c->timeout) continue;
+        if (!c->slots[i].request || c->slots[i].t_due || c->slots[i].stale || now - c->slots[i].t_sent <= c->timeout) continue;
         snprintf(text, sizeof text, "no reply within %lld ms (timeout=)", (long long)(c->timeout / NS_PER_MS));
         lose(c, ETIMEDOUT, "timeout", text);
         return;
     }
 }
 
+/* ---- is it still the same file? ---- */
+
+static void settle_doubt(struct context *c) {
+    GETATTR3args args = { .object = c->file };
+    int64_t now = sock_now();
+    if (c->doubt == SURE) {
+        for (unsigned i = 0; i < c->depth; i++)
+            if (c->slots[i].request && c->slots[i].stale)
+                nfsbe_libnfs_fail_status(c, &c->slots[i], clock_now(c->clock), c->slots[i].stale);
+    } else if (c->doubt == GONE) {
+        lose(c, ESTALE, "file lost", c->gone);
+    } else if (c->doubt == ASKING && now - c->ask_due > c->timeout) {
+        lose(c, ETIMEDOUT, "timeout", "no reply to the GETATTR after a stale file handle (timeout=)");
+    } else if (c->doubt == TO_ASK && now >= c->ask_due &&
+               NFS_CALL(getattr, c->conn->rpc, nfsbe_libnfs_getattr_done, &args, c) == 0) {
+        c->doubt = ASKING;
+    }
+}
+
 /* ---- submit ---- */
 
-static int queue(struct context *c, struct request *r) {
+/* The slot's next call: the first, the same once more, or for the rest. */
+static int call(struct context *c, struct slot *s) {
     struct rpc_context *rpc = c->conn->rpc;
-    struct slot *s = &c->slots[r->slot];
+    const struct request *r = s->request;
+    uint32_t len = r->len - s->done;
+    char *buf = r->buf ? (char *)r->buf + s->done : NULL;
     int rc;
 
-    s->request = r;
-    s->t_sent = c->t_call;
-    c->lent++;
     if (r->op == IO_READ) {
-        READ3args args = { .file = c->file, .offset = r->offset, .count = r->len };
-        rc = nfsbe_compat_read(rpc, read_done, r->buf, r->len, &args, s);
-    } else if (r->op == IO_WRITE && !c->may_write) {
-        /* the last line of defence: nothing that was attached for reading ever sends a WRITE */
-        fail(c, s, clock_now(c->clock), EBADF, "write on a reading context", "");
-        return 0;
+        READ3args args = { .file = c->file, .offset = r->offset + s->done, .count = len };
+        rc = nfsbe_compat_read(rpc, nfsbe_libnfs_read_done, buf, len, &args, s);
     } else if (r->op == IO_WRITE) {
-        WRITE3args args = { .file = c->file, .offset = r->offset, .count = r->len, .stable = stable_how_of[r->sync],
-                            .data = { .data_len = r->len, .data_val = r->buf } };
-        rc = NFS_CALL(write, rpc, write_done, &args, s);
-        if (rc == 0) c->counts.asked[stable_how_of[r->sync]]++;
+        WRITE3args args = { .file = c->file, .offset = r->offset + s->done, .count = len,
+                            .stable = nfsbe_libnfs_stable[r->sync], .data = { .data_len = len, .data_val = buf } };
+        rc = NFS_CALL(write, rpc, nfsbe_libnfs_write_done, &args, s);
+        if (rc == 0) c->counts.asked[nfsbe_libnfs_stable[r->sync]]++;
     } else {
         COMMIT3args args = { .file = c->file, .offset = 0, .count = 0 };
-        s->written = c->verf.written;
-        rc = NFS_CALL(commit, rpc, commit_done, &args, s);
+        s->written = c->verfs.written;
+        rc = NFS_CALL(commit, rpc, nfsbe_libnfs_commit_done, &args, s);
         if (rc == 0) c->counts.commits++;
     }
-    if (rc == 0) {
-        c->counts.rpcs++;
+    return rc;
+}
+
+static int queue(struct context *c, struct request *r) {
+    struct slot *s = &c->slots[r->slot];
+
+    if (r->op == IO_WRITE && c->may_write && c->doubt) return -1;
+    *s = (struct slot){ .context = c, .request = r, .t_first = c->t_call, .t_sent = c->t_call,
+                        .committed = FILE_SYNC };
+    c->lent++;
+    if (r->op == IO_WRITE && !c->may_write) {
+        /* the last line of defence: nothing that was attached for reading ever sends a WRITE */
+        nfsbe_libnfs_fail(c, s, clock_now(c->clock), EBADF, "write on a reading context", "");
         return 0;
     }
+    if (call(c, s) == 0) return 0;
     s->request = NULL;
     c->lent--;
     return -1;
+}
+
+/* Sends what is due; returns when the next is. */
+static int64_t send_waiting(struct context *c, int64_t now) {
+    int64_t next = INT64_MAX;
+    unsigned left = c->waiting;
+    for (unsigned i = 0; i < c->depth && left; i++) {
+        struct slot *s = &c->slots[i];
+        if (!s->request || !s->t_due) continue;
+        left--;
+        int64_t due = s->t_due > now ? s->t_due : now + NS_PER_MS;
+        if (s->t_due > now || pending(c) || (c->doubt && s->request->op == IO_WRITE) || call(c, s) != 0) {
+            if (due < next) next = due;
+            continue;
+        }
+        if (s->since) {
+            c->counts.retries++;
+            c->counts.retry_wait += (uint64_t)(now - s->since);
+        }
+        s->t_sent = now;
+        s->t_due = 0;
+        c->waiting--;
+    }
+    return next;
 }
 
 /* How many of the n requests may share one rpc_service()? */
@@ -318,10 +202,10 @@ static int libnfs_submit(struct context *c, struct request *const *requests, uns
     while (taken < n && !c->lost && !pending(c)) {
         unsigned end = taken + batch_size(c, requests + taken, n - taken);
         while (taken < end && queue(c, requests[taken]) == 0) taken++;
-        bool stop = taken < end; /* no memory */
+        bool stop = taken < end; /* no memory, or a write that has to wait */
         if (pending(c)) service(c, POLLOUT);
         if (!c->lost && pending(c)) c->counts.held++;
-        if (stop) return taken ? (int)taken : -ENOMEM;
+        if (stop) return taken || c->doubt ? (int)taken : -ENOMEM;
         if (taken < n && sock_now() - c->t_call > SUBMIT_NS) break;
     }
     return (int)taken;
@@ -349,10 +233,18 @@ static int libnfs_reap(struct context *c, struct completion *out, unsigned max, 
 
     while (!c->lost && c->done_n < max) {
         bool enough = c->done_n >= min;
+        int64_t wait = enough ? 0 : end - now;
+        if (c->waiting) {
+            int64_t next = send_waiting(c, now);
+            if (wait > next - now) wait = next - now;
+        }
         if (enough && c->done_n && !pending(c)) break;
-        if (!round_trip(c, enough ? 0 : end - now)) break;
+        bool doubted = c->doubt != SURE;
+        if (!round_trip(c, wait)) break;
+        doubted |= c->doubt != SURE;
         now = sock_now();
         check_age(c, now);
+        if (doubted && !c->lost) settle_doubt(c);
         if (enough || now >= end) break;
     }
     unsigned n = c->done_n < max ? c->done_n : max;
@@ -365,19 +257,23 @@ static int libnfs_reap(struct context *c, struct completion *out, unsigned max, 
 
 /* ---- attach, detach ---- */
 
-/* The same file, still as large, before anything is read from or written to it. */
-static int still_the_same(struct nfsbe_conn *conn, const struct handle *h, struct err *err) {
-    struct nfsbe_attr attr;
-    int status = nfsbe_call_getattr(conn, &h->file, &attr, err);
-    if (status > 0) return err_set(err, STATUS_TARGET, "%s: NFS status %d", h->where, status);
-    if (status < 0) return -1;
-    if (attr.fsid != h->fsid || attr.fileid != h->fileid)
-        return err_set(err, STATUS_TARGET, "%s is another file by now (fsid:%llx/fileid:%llu)", h->where,
-                       (unsigned long long)attr.fsid, (unsigned long long)attr.fileid);
-    if (attr.size < h->size)
-        return err_set(err, STATUS_TARGET, "%s has shrunk from %llu to %llu bytes since it was opened", h->where,
-                       (unsigned long long)h->size, (unsigned long long)attr.size);
-    return 0;
+/* The same file, asked on this very connection, before anything is read from or written to it. */
+static int still_the_same(struct context *c, const struct handle *h, struct err *err) {
+    struct kinds kinds = { .n = 0 }, *callers = c->kinds;
+    int64_t end = sock_now() + c->timeout;
+
+    c->doubt = TO_ASK;
+    c->t_doubt = c->ask_due = sock_now();
+    c->kinds = &kinds; /* what is wrong here is told in another way */
+    while (c->doubt != SURE && c->doubt != GONE && !c->lost && sock_now() < end) {
+        settle_doubt(c);
+        if (!c->lost) round_trip(c, NS_PER_MS);
+    }
+    c->kinds = callers;
+    c->counts = (struct counts){ .good = 0 };
+    if (c->doubt == SURE) return 0;
+    if (c->doubt == GONE) return err_set(err, STATUS_TARGET, "%s", c->gone);
+    return err_set(err, STATUS_TARGET, "%s: GETATTR: %s", h->where, c->lost ? "the connection is lost" : "no answer");
 }
 
 static void context_free(struct context *c) {
@@ -402,15 +298,20 @@ static int libnfs_attach(struct handle *h, const struct attach_how *how, struct 
     c->kinds = how->kinds;
     c->may_write = how->write;
     c->timeout = h->server.timeout;
+    c->verfs = (struct nfsbe_verfs){ .at = &c->verf, .n = 1 };
+    c->handle = h;
     c->file.data.data_len = h->file.len;
     c->file.data.data_val = h->file.data;
-    if (nfsbe_conn_open(&h->server, NFS_PROGRAM_ID, &c->conn, err) != 0 || still_the_same(c->conn, h, err) != 0) {
-        nfsbe_conn_close(c->conn);
+    if (nfslib_open(&h->server, &c->conn, err) == 0) {
+        c->fd = rpc_get_fd(c->conn->rpc);
+        c->t_scan = sock_now();
+    }
+    if (!c->conn || still_the_same(c, h, err) != 0) {
+        c->closing = true;
+        nfslib_close(c->conn);
         context_free(c);
         return -1;
     }
-    c->fd = rpc_get_fd(c->conn->rpc);
-    c->t_scan = sock_now();
     *out = c;
     return 0;
 }
@@ -419,16 +320,20 @@ static void libnfs_detach(struct context *c) {
     int64_t end = sock_now() + DRAIN_NS, now;
     while (!c->lost && c->lent && (now = sock_now()) < end) round_trip(c, end - now);
     c->closing = true;
-    nfsbe_conn_close(c->conn);
+    nfslib_close(c->conn);
     context_free(c);
 }
 
 static void libnfs_counters(struct context *c, struct kv *out) {
     const struct counts *n = &c->counts;
-    const struct nfsbe_counts counts = {.rpcs = n->rpcs,
+    const struct nfsbe_counts counts = {.rpcs = n->good,
                                         .commits = n->commits,
-                                        .verifier_changes = c->verf.changes,
+                                        .verifier_changes = c->verfs.changes,
                                         .jukebox = n->jukebox,
+                                        .retries = n->retries,
+                                        .retry_wait = n->retry_wait,
+                                        .short_reads = n->short_reads,
+                                        .short_writes = n->short_writes,
                                         .held = n->held,
                                         .asked = n->asked,
                                         .answered = n->answered};

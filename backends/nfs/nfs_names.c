@@ -34,9 +34,9 @@ static const struct status table[] = {
     { 63, "NAMETOOLONG", ENAMETOOLONG, "" },
     { 66, "NOTEMPTY", ENOTEMPTY, "" },
     { 69, "DQUOT", EDQUOT, "the quota of this uid on the server is used up" },
-    { 70, "STALE", ESTALE, "the file was removed or the export changed on the server since it was opened" },
+    { NFS_STATUS_STALE, "STALE", ESTALE, "the file was removed or the export changed on the server since it was opened" },
     { 71, "REMOTE", EREMOTE, "" },
-    { 10001, "BADHANDLE", ESTALE, "the server does not know the file handle any more" },
+    { NFS_STATUS_BADHANDLE, "BADHANDLE", ESTALE, "the server does not know the file handle any more" },
     { 10002, "NOT_SYNC", EIO, "" },
     { 10003, "BAD_COOKIE", EIO, "" },
     { 10004, "NOTSUPP", EOPNOTSUPP, "" },
@@ -88,5 +88,10 @@ void nfsbe_counts_put(const struct nfsbe_counts *n, struct kv *out) {
     kv_uint(out, "commits", n->commits);
     kv_uint(out, "verifier_changes", n->verifier_changes);
     kv_uint(out, "jukebox", n->jukebox);
+    kv_uint(out, "retries", n->retries);
+    kv_uint(out, "retries_jukebox", n->retries);
+    kv_uint(out, "retry_wait_ns", n->retry_wait);
+    kv_uint(out, "short_reads", n->short_reads);
+    kv_uint(out, "short_writes", n->short_writes);
     kv_uint(out, "send_buffer_full", n->held);
 }

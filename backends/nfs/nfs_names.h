@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 #define NFS_STATUS_ROFS 30
+#define NFS_STATUS_STALE 70
+#define NFS_STATUS_BADHANDLE 10001
 #define NFS_STATUS_JUKEBOX 10008
 
 /* "NFS3ERR_NOSPC"; an unknown code is written into buf: "NFS3ERR 4711". */
@@ -21,7 +23,10 @@ const char *nfsbe_mount_name(unsigned status, char *buf, size_t len);
 
 /* What both engines count, under the same names in every result. Arrays by stable_how: UNSTABLE, DATA_SYNC, FILE_SYNC. */
 struct nfsbe_counts {
-    uint64_t rpcs, commits, verifier_changes, jukebox, held;
+    uint64_t rpcs;                         /* that requests ended well by, their parts too; not what had to be sent again */
+    uint64_t commits, verifier_changes, held;
+    uint64_t jukebox, retries, retry_wait; /* net/again.h; jukebox: answers, also those after which a request failed */
+    uint64_t short_reads, short_writes;    /* of which the rest was asked for */
     const uint64_t *asked, *answered;
 };
 void nfsbe_counts_put(const struct nfsbe_counts *n, struct kv *out);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "backends/net/again.h"
 #include "backends/net/sock.h"
 #include "backends/net/tcp.h"
 #include "backends/net/tcpinfo.h"
@@ -16,7 +17,6 @@
 
 #define DRAIN_NS (2 * NS_PER_SEC)       /* detach waits so long for what is still out */
 #define MACHINE "samedisk"
-#define TYPE_REGULAR 1u
 
 /* ---- memory ---- */
 
@@ -24,6 +24,8 @@ static void context_free(struct context *c) {
     if (!c) return;
     for (unsigned i = 0; c->conn && i < c->n_conns; i++) free(c->conn[i].in);
     free(c->conn);
+    free(c->verfs.at);
+    free(c->late);
     free(c->calls);
     free(c->poll);
     free(c->heads);
@@ -34,11 +36,13 @@ static void context_free(struct context *c) {
 static bool allocate(struct context *c, unsigned n) {
     c->n_conns = n;
     c->conn = calloc(n, sizeof *c->conn);
+    c->verfs = (struct nfsbe_verfs){ .at = calloc(n, sizeof *c->verfs.at), .n = n };
+    c->late = calloc((size_t)c->mask + 1, sizeof *c->late);
     c->calls = aligned_alloc(sizeof *c->calls, ((size_t)c->mask + 1) * sizeof *c->calls);
     c->poll = calloc(n, sizeof *c->poll);
     c->heads = malloc(NFSNATIVE_BATCH * (NFSWIRE_CALL_MAX + 4));
     c->drained = calloc(c->depth, sizeof *c->drained);
-    if (!c->conn || !c->calls || !c->poll || !c->heads || !c->drained) return false;
+    if (!c->conn || !c->verfs.at || !c->late || !c->calls || !c->poll || !c->heads || !c->drained) return false;
     memset(c->heads, 0, NFSNATIVE_BATCH * (NFSWIRE_CALL_MAX + 4)); /* pages are there before the clock starts */
     for (unsigned i = 0; i < n; i++) {
         if (!(c->conn[i].in = malloc(NFSNATIVE_IN))) return false;
@@ -53,6 +57,7 @@ static void take_socket(struct context *c, unsigned i, int fd, uint32_t max_io) 
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
     conn->fd = fd;
     conn->index = (uint16_t)i;
+    conn->verf = &c->verfs.at[i];
     nfswire_init(&conn->wire, c->calls, c->mask, conn->index, max_io);
 }
 
@@ -63,7 +68,8 @@ struct context *nfsnative_new(const struct nfsnative_how *how, const int *fds, u
 
     if (!c) return NULL;
     c->depth = a->depth ? a->depth : 1;
-    while (mask + 1 < c->depth) mask = mask * 2 + 1;
+    if (n > 1) c->extras = (n - 1) * (c->depth < NFSNATIVE_FLUSHES ? c->depth : NFSNATIVE_FLUSHES);
+    while (mask + 1 < c->depth + 1 + c->extras) mask = mask * 2 + 1;
     c->mask = mask;
     if (!allocate(c, n)) {
         context_free(c);
@@ -73,16 +79,19 @@ struct context *nfsnative_new(const struct nfsnative_how *how, const int *fds, u
     c->clock = a->clock;
     c->kinds = a->kinds;
     c->may_write = a->write;
+    c->apart = (a->write ? 0 : 1u << IO_WRITE) | (n > 1 ? 1u << IO_FLUSH : 0);
+    c->handle = how->handle;
+    c->next_due = INT64_MAX;
     c->deliver = how->native->deliver;
     c->tend = tcp_settings_to_tend(how->tcp);
     c->wait = (enum nfsbe_wait)how->native->wait;
     c->timeout = how->server->timeout;
     c->n_servers = how->servers ? how->servers->n : 0;
-    c->uid = how->server->uid;
-    c->gid = how->server->gid;
+    nfsbe_who_words(how->server, c->who, sizeof c->who);
     c->seen = sock_now();
     struct nfswire_who who = {
-        .machine = MACHINE, .uid = c->uid, .gid = c->gid, .fh = how->file->data, .fh_len = how->file->len
+        .machine = MACHINE, .uid = how->server->uid, .gid = how->server->gid, .groups = how->server->groups,
+        .n_groups = how->server->n_groups, .fh = how->file->data, .fh_len = how->file->len
     };
     nfswire_templates(c->templates, &who);
     nfswire_calls_init(c->calls, c->mask,
@@ -94,7 +103,7 @@ struct context *nfsnative_new(const struct nfsnative_how *how, const int *fds, u
 /* ---- one call at a time, before the load ---- */
 
 static int ask_failed(const struct context *c, const char *what, struct err *err) {
-    return err_set(err, STATUS_TARGET, "GETATTR: %s (asked as uid %u gid %u from TCP port %u)", what, c->uid, c->gid,
+    return err_set(err, STATUS_TARGET, "GETATTR: %s (asked as %s from TCP port %u)", what, c->who,
                    sock_local_port(c->conn[0].fd));
 }
 
@@ -128,11 +137,8 @@ static int receive(struct nfsnative_conn *conn, int64_t end) {
     }
 }
 
-/* GETATTR of the template's file; 0: the reply is in conn->wire.reply. */
-static int getattr(struct context *c, struct nfsnative_conn *conn, struct err *err) {
+static int exchange(struct context *c, struct nfsnative_conn *conn, int64_t end, struct err *err) {
     struct nfswire_call *call = &c->calls[0];
-    int64_t end = sock_now() + c->timeout;
-    char name[48], text[200], words[260];
     enum nfswire_got got;
 
     call->xid += c->mask + 1;
@@ -142,6 +148,7 @@ static int getattr(struct context *c, struct nfsnative_conn *conn, struct err *e
     int rc = send_all(conn, c->heads, c->templates[NFSWIRE_GETATTR].len, end);
     while (rc == 0 && (got = nfswire_next(&conn->wire)) != NFSWIRE_REPLY) {
         if (got == NFSWIRE_BAD) {
+            char words[260];
             snprintf(words, sizeof words, "malformed reply: %s", conn->wire.why);
             return ask_failed(c, words, err);
         }
@@ -149,36 +156,45 @@ static int getattr(struct context *c, struct nfsnative_conn *conn, struct err *e
     }
     if (rc == 0 && nfswire_next(&conn->wire) != NFSWIRE_MORE) rc = -EPROTO; /* nothing else is out */
     if (rc == -ECONNRESET) return ask_failed(c, "the server closed the connection", err);
-    if (rc != 0) return ask_failed(c, strerror(-rc), err);
-    if (conn->wire.reply.verdict == NFSWIRE_DONE) return 0;
-    const char *kind = nfsnative_words(&conn->wire.reply, name, sizeof name, text, sizeof text);
+    return rc == 0 ? 0 : ask_failed(c, strerror(-rc), err);
+}
+
+/* GETATTR of the template's file; 0: the reply is in conn->wire.reply. */
+static int getattr(struct context *c, struct nfsnative_conn *conn, struct err *err) {
+    const struct nfswire_reply *r = &conn->wire.reply;
+    int64_t end = sock_now() + c->timeout;
+    char name[48], text[200], words[260];
+    unsigned answers = 0;
+
+    do {
+        if (exchange(c, conn, end, err) != 0) return -1;
+        if (r->verdict == NFSWIRE_DONE) return 0;
+    } while (r->verdict == NFSWIRE_STATUS && r->status == NFS_STATUS_JUKEBOX && again_sleep(&answers, end));
+    const char *kind = nfsnative_words(r, name, sizeof name, text, sizeof text);
     snprintf(words, sizeof words, "%s%s%s", kind, *text ? ": " : "", text);
     return ask_failed(c, words, err);
 }
 
-/* The same file, still as large, before anything is read from or written to it. */
-static int still_the_same(const struct handle *h, const struct nfswire_reply *r, struct err *err) {
-    if (r->type != TYPE_REGULAR || r->fsid != h->fsid || r->fileid != h->fileid)
-        return err_set(err, STATUS_TARGET, "%s is another file by now (fsid:%llx/fileid:%llu)", h->where,
-                       (unsigned long long)r->fsid, (unsigned long long)r->fileid);
-    if (r->size < h->size)
-        return err_set(err, STATUS_TARGET, "%s has shrunk from %llu to %llu bytes since it was opened", h->where,
-                       (unsigned long long)h->size, (unsigned long long)r->size);
-    return 0;
+int nfsnative_same(const struct handle *h, const struct nfswire_reply *r, struct err *err) {
+    return nfsbe_same_file(h, r->type, r->fsid, r->fileid, r->size, err);
 }
 
 /* ---- attach, detach ---- */
 
-static int connect_one(const struct nfsnative_how *native, unsigned i, struct err *err) {
+/* *none_left counts the connections that would have a reserved source port if one were left. */
+static int connect_one(const struct nfsnative_how *native, unsigned i, uint64_t *none_left, struct err *err) {
+    enum tcp_source source = TCP_SOURCE_FINE;
     const struct nfsbe_server *server = native->server;
     const struct nfsbe_servers *servers = native->servers;
     struct tcp_how how = { .host = server->host, .port = server->port, .reserved = true, .timeout = server->timeout,
-                           .settings = native->tcp };
+                           .settings = native->tcp, .source = &source };
     if (servers && servers->n) {
         how.host = servers->at[i % servers->n].host;
         if (servers->at[i % servers->n].port) how.port = servers->at[i % servers->n].port;
     }
-    return tcp_connect(&how, err);
+    int fd = tcp_connect(&how, err);
+    *none_left += fd >= 0 && source == TCP_SOURCE_ALL_TAKEN;
+    return fd;
 }
 
 static void close_all(const int *fds, unsigned n) {
@@ -189,17 +205,18 @@ static struct context *connect_context(const struct nfsnative_how *how, unsigned
     int *fds = calloc(n, sizeof *fds);
     struct context *c = NULL;
     unsigned got = 0;
+    uint64_t none_left = 0;
 
     if (!fds) {
         err_set(err, STATUS_TARGET, "no memory");
         return NULL;
     }
-    while (got < n && (fds[got] = connect_one(how, got, err)) >= 0) got++;
+    while (got < n && (fds[got] = connect_one(how, got, &none_left, err)) >= 0) got++;
     if (got == n && !(c = nfsnative_new(how, fds, n)))
         err_set(err, STATUS_TARGET, "no memory for %u requests on %u connections", how->attach->depth, n);
     if (!c) close_all(fds, got);
-    else
-        for (unsigned i = 0; i < n; i++) c->nonreserved += sock_local_port(fds[i]) >= 1024;
+    else c->none_left = none_left;
+    for (unsigned i = 0; c && i < n; i++) c->nonreserved += sock_local_port(fds[i]) >= 1024;
     free(fds);
     return c;
 }
@@ -212,14 +229,16 @@ static void context_close(struct context *c) {
 
 static int native_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
     struct nfsnative_how native = { .server = &h->server, .servers = &h->servers, .file = &h->file,
-                                    .native = &h->native, .tcp = &h->tcp, .attach = how };
+                                    .native = &h->native, .tcp = &h->tcp, .attach = how,
+                                    .handle = h };
     struct context *c = connect_context(&native, (unsigned)h->native.nconnect, err);
 
     if (!c) return -1;
     for (unsigned i = 0; i < c->n_conns; i++) {
-        if (getattr(c, &c->conn[i], err) != 0 || still_the_same(h, &c->conn[i].wire.reply, err) != 0) {
+        if (getattr(c, &c->conn[i], err) != 0 || nfsnative_same(h, &c->conn[i].wire.reply, err) != 0) {
             context_close(c);
-            return -1;
+            if (h->servers.n == 0) return -1;
+            return err_prefix(err, "servers=, address %s", h->servers.at[i % h->servers.n].host);
         }
     }
     *out = c;
@@ -247,7 +266,7 @@ static int probe_one(struct handle *h, struct nfsbe_address *at, struct facts *f
     struct context *c = connect_context(&how, 1, err);
     if (!c) return -1;
     int rc = getattr(c, &c->conn[0], err);
-    if (rc == 0 && at && h->exists) rc = still_the_same(h, &c->conn[0].wire.reply, err);
+    if (rc == 0 && at && h->exists) rc = nfsnative_same(h, &c->conn[0].wire.reply, err);
     if (rc == 0 && at) sock_peer(c->conn[0].fd, at->host, sizeof at->host, &at->port);
     if (rc == 0 && facts) {
         unsigned port = sock_local_port(c->conn[0].fd);
@@ -296,7 +315,7 @@ void nfsnative_counters(struct context *c, struct kv *out) {
 
     for (unsigned i = 0; i < c->n_conns; i++) {
         const struct nfsnative_conn *conn = &c->conn[i];
-        rpcs += conn->rpcs;
+        rpcs += conn->rpcs - conn->lent;
         sends += conn->sends;
         recvs += conn->recvs;
         strays += conn->wire.strays;
@@ -309,10 +328,14 @@ void nfsnative_counters(struct context *c, struct kv *out) {
         kv_uint(out, key, conn->rpcs);
     }
     for (unsigned s = 0; s < c->n_servers; s++) count_server(c, s, out);
-    const struct nfsbe_counts counts = {.rpcs = rpcs,
+    const struct nfsbe_counts counts = {.rpcs = rpcs - c->beside,
                                         .commits = c->commits,
-                                        .verifier_changes = c->verf.changes,
+                                        .verifier_changes = c->verfs.changes,
                                         .jukebox = c->jukebox,
+                                        .retries = c->retries,
+                                        .retry_wait = c->retry_wait,
+                                        .short_reads = c->short_reads,
+                                        .short_writes = c->short_writes,
                                         .held = c->held,
                                         .asked = c->asked,
                                         .answered = c->answered};
@@ -320,6 +343,7 @@ void nfsnative_counters(struct context *c, struct kv *out) {
     kv_uint(out, "stray_replies", strays);
     kv_uint(out, "connections", c->n_conns);
     kv_uint(out, "nonreserved_ports", c->nonreserved);
+    if (c->none_left) kv_uint(out, "reserved_ports_short", c->none_left);
     kv_uint(out, "sends", sends);
     kv_uint(out, "recvs", recvs);
     kv_uint(out, "polls", c->polls);

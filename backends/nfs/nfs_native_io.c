@@ -79,7 +79,7 @@ static void pend(struct nfsnative_conn *conn, struct nfswire_call *call, const u
     call->where = NFSWIRE_SENDING;
     pend_add(conn, conn->pend_head, head_len, &gone);
     if (call->op != NFSWIRE_WRITE) return;
-    pend_add(conn, call->request->buf, call->len, &gone);
+    pend_add(conn, (char *)call->request->buf + (call->request->len - call->len), call->len, &gone);
     pend_add(conn, zeros, nfswire_pad(call->len), &gone);
 }
 
@@ -132,7 +132,7 @@ static inline unsigned char *build(struct context *c, const struct nfsnative_con
         call->stable = stable_of[r->sync];
         c->asked[call->stable]++;
     } else {
-        call->written = c->verf.written;
+        call->written = c->verfs.written;
         c->commits++;
     }
     nfswire_put(t, head, (enum nfswire_op)r->op, call->xid, r->offset, r->len, call->stable);
@@ -151,7 +151,7 @@ static unsigned send_batch(struct context *c, struct nfsnative_conn *conn, struc
     if (n > NFSNATIVE_BATCH) n = NFSNATIVE_BATCH;
     for (i = 0; i < n && data < BATCH_BYTES; i++) {
         struct request *r = requests[i];
-        if (UNLIKELY(r->op == IO_WRITE && !c->may_write)) break;
+        if (UNLIKELY(c->apart >> r->op & 1)) break;
         head = build(c, conn, r, head);
         if (r->op != IO_WRITE) continue;
         uint32_t pad = nfswire_pad(r->len);
@@ -180,27 +180,63 @@ static unsigned send_batch(struct context *c, struct nfsnative_conn *conn, struc
     return taken;
 }
 
-/* The last line of defence: nothing that was attached for reading ever sends a WRITE. */
-static bool refuse(struct context *c, struct request *r) {
-    if (r->op != IO_WRITE || c->may_write) return false;
+bool nfsnative_send_call(struct context *c, struct nfsnative_conn *conn, struct nfswire_call *call) {
+    static const unsigned char zeros[4];
+    const struct nfswire_template *t = &c->templates[call->op];
+    const struct request *r = call->request;
+    bool write = call->op == NFSWIRE_WRITE;
+    uint32_t done = call->op <= NFSWIRE_WRITE ? r->len - call->len : 0, pad = write ? nfswire_pad(call->len) : 0;
+
+    if (conn->send_error || (conn->pend_n && !flush_pending(conn))) return false;
+    nfswire_put(t, c->heads, (enum nfswire_op)call->op, call->xid + c->mask + 1, r ? r->offset + done : 0, call->len,
+                call->stable);
+    c->iov[0] = (struct iovec){ .iov_base = c->heads, .iov_len = t->len };
+    if (write) c->iov[1] = (struct iovec){ .iov_base = (char *)r->buf + done, .iov_len = call->len };
+    if (pad) c->iov[2] = (struct iovec){ .iov_base = (void *)(uintptr_t)zeros, .iov_len = pad };
+    ssize_t sent = send_iov(conn, c->iov, 1u + write + (pad != 0));
+    if (sent <= 0) {
+        if (sent < 0) send_failed(conn, errno);
+        return false;
+    }
+    call->xid += c->mask + 1;
+    call->where = conn->index;
+    call->sent = c->age;
+    if (write) c->asked[call->stable]++;
+    c->commits += call->op == NFSWIRE_COMMIT;
+    conn->rpcs++;
+    conn->lent++;
+    if ((size_t)sent == t->len + (write ? call->len + pad : 0)) return true;
+    c->held++;
+    pend(conn, call, c->heads, t->len, (size_t)sent);
+    return true;
+}
+
+/* What has no place in a batch. False: it has to wait, and so has all behind it. The last line of defence: nothing that
+ * was attached for reading ever sends a WRITE. */
+static bool send_apart(struct context *c, struct nfsnative_conn *conn, struct request *r) {
+    if (r->op == IO_FLUSH) return nfsnative_flush(c, conn, r);
+    if (c->may_write) return false; /* until it is known that the file is still the same */
     c->calls[r->slot].request = r;
     c->calls[r->slot].where = NFSWIRE_NOWHERE;
-    c->refused++;
+    c->late[r->slot] = (struct nfsnative_late){
+        .state = LATE_FAILED, .error = EBADF, .kind = kinds_note(c->kinds, "write on a reading context", "") };
+    c->failed++;
     c->lent++;
     return true;
 }
 
-/* At most n requests on one connection. *all as above. */
+/* At most n requests on one connection, and at least one. *all as above. */
 static unsigned send_share(struct context *c, struct nfsnative_conn *conn, struct request *const *requests, unsigned n,
                            bool *all) {
     unsigned taken = 0;
-    *all = true;
-    while (taken < n && *all) {
-        unsigned k = send_batch(c, conn, requests + taken, n - taken, all);
-        taken += k;
-        if (UNLIKELY(*all && taken < n && refuse(c, requests[taken]))) taken++;
+    for (;;) {
+        taken += send_batch(c, conn, requests + taken, n - taken, all);
+        if (LIKELY(taken == n) || !*all) return taken;
+        if (!(c->apart >> requests[taken]->op & 1)) continue;
+        *all = send_apart(c, conn, requests[taken]);
+        taken += *all;
+        if (taken == n || !*all) return taken;
     }
-    return taken;
 }
 
 int nfsnative_submit(struct context *c, struct request *const *requests, unsigned n) {
@@ -226,7 +262,7 @@ static __attribute__((noinline)) void look_for_old(struct context *c) {
     int64_t oldest = c->age;
     char text[120];
     for (uint32_t slot = 0; slot <= c->mask; slot++)
-        if (c->calls[slot].request && c->calls[slot].sent < oldest) oldest = c->calls[slot].sent;
+        if (c->calls[slot].where != NFSWIRE_NOWHERE && c->calls[slot].sent < oldest) oldest = c->calls[slot].sent;
     c->oldest = oldest;
     if (c->age - oldest <= c->timeout) return;
     snprintf(text, sizeof text, "no reply within %lld ms (timeout=)", (long long)(c->timeout / NS_PER_MS));
@@ -356,6 +392,13 @@ static __attribute__((noinline)) void take_leftovers(struct context *c) {
         if (nfswire_fed(&c->conn[i].wire)) c->leftover = true;
 }
 
+/* Sends what is due. How long to wait at most for something to arrive, where it would be `left`. */
+static __attribute__((noinline)) int64_t wait_for_due(struct context *c, int64_t now, int64_t left) {
+    nfsnative_send_late(c, now);
+    if (c->waiting && left > c->next_due - now) left = c->next_due - now;
+    return left > 0 ? left : 0;
+}
+
 static void serve(struct context *c, unsigned min, int64_t timeout_ns) {
     int64_t now = sock_now(), end = now + (timeout_ns > 0 ? timeout_ns : 0);
     int64_t spin = c->wait == NFSBE_WAIT_BLOCK ? now : c->wait == NFSBE_WAIT_SPIN ? end : now + SPIN_NS;
@@ -365,6 +408,7 @@ static void serve(struct context *c, unsigned min, int64_t timeout_ns) {
         if (c->lost || c->out_n >= c->out_max) return;
         bool enough = c->out_n >= min, busy = now < spin && c->lent;
         int64_t left = enough ? 0 : end - now;
+        if (UNLIKELY(c->waiting)) left = wait_for_due(c, now, left);
         enum look got = c->n_conns == 1 ? round_one(c, left, busy) : round_many(c, left, busy);
         if (enough || c->out_n >= min || got == LOOK_SIGNAL) return;
         now = sock_now();
@@ -377,8 +421,9 @@ int nfsnative_reap(struct context *c, struct completion *out, unsigned max, unsi
     c->out_n = 0;
     c->out_max = max;
     if (UNLIKELY(c->leftover) && !c->lost) take_leftovers(c);
-    if (UNLIKELY(c->refused)) nfsnative_give_back(c);
+    if (UNLIKELY(c->failed)) nfsnative_give_back(c);
     if (LIKELY(!c->lost) && c->out_n < max) serve(c, min, timeout_ns);
+    if (UNLIKELY(c->waiting) && !c->lost) nfsnative_send_late(c, sock_now());
     if (UNLIKELY(c->lost)) {
         nfsnative_give_back(c);
         if (c->out_n == 0) return -c->lost_error;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/net/sock.h"
 #include "backends/nfs/nfs_names.h"
 #include "backends/nfs/nfs_native.h"
 
@@ -47,57 +48,64 @@ const char *nfsnative_words(const struct nfswire_reply *r, char *name, size_t na
 
 /* ---- errors ---- */
 
-static __attribute__((cold)) void fail(struct context *c, struct nfswire_call *call, int64_t t, int error,
-                                       const char *name, const char *text) {
-    nfsnative_done(c, call, t, -error, kinds_note(c->kinds, name, text), false);
+unsigned nfsnative_why(struct context *c, const struct nfswire_reply *r, int *error) {
+    char name[48], words[200], text[480];
+    const char *kind = nfsnative_words(r, name, sizeof name, words, sizeof words);
+
+    *error = r->verdict == NFSWIRE_WRONG ? EPROTO : EIO;
+    snprintf(text, sizeof text, "%s", words);
+    if (r->verdict == NFSWIRE_STATUS) {
+        snprintf(text, sizeof text, "%s by the server (%.120s)%s%s", io_op_name((enum io_op)r->call->op), c->who,
+                 *words ? ": " : "", words);
+        *error = nfsbe_status_errno(r->status);
+    }
+    return kinds_note(c->kinds, kind, text);
 }
 
-static __attribute__((cold)) void failed(struct context *c, const struct nfswire_reply *r, int64_t t) {
-    char name[48], words[200], text[240];
-    const char *kind = nfsnative_words(r, name, sizeof name, words, sizeof words);
-    int error = EIO;
-
-    if (r->verdict == NFSWIRE_STATUS) {
-        snprintf(text, sizeof text, "%s by the server (uid %u gid %u)%s%s", io_op_name((enum io_op)r->call->op), c->uid,
-                 c->gid, *words ? ": " : "", words);
-        if (r->status == NFS_STATUS_JUKEBOX) c->jukebox++;
-        error = nfsbe_status_errno(r->status);
-    } else {
-        snprintf(text, sizeof text, "%s", words);
-        if (r->verdict == NFSWIRE_WRONG) error = EPROTO;
-    }
-    fail(c, r->call, t, error, kind, text);
+unsigned nfsnative_verf_kind(struct context *c, const struct nfsnative_conn *conn, const char *before) {
+    char text[240], server[100];
+    unsigned port;
+    bool named = c->n_servers > 1 && sock_peer(conn->fd, server, sizeof server, &port);
+    snprintf(text, sizeof text, "the server%s%s restarted: unstable writes before this %s are lost", named ? " " : "",
+             named ? server : "", before);
+    return kinds_note(c->kinds, "write verifier changed", text);
 }
 
 /* ---- good replies ---- */
 
-static inline void write_done(struct context *c, const struct nfswire_reply *r, int64_t t) {
+static __attribute__((cold)) void write_failed(struct context *c, const struct nfsnative_conn *conn, bool data_lost,
+                                               int64_t t) {
+    struct nfswire_call *call = conn->wire.reply.call;
+    unsigned kind = data_lost ? nfsnative_verf_kind(c, conn, "one") : kinds_note(c->kinds, NFSNATIVE_LOWER);
+    c->beside++;
+    nfsnative_done(c, call, t, -EIO, kind, false);
+}
+
+static inline void write_done(struct context *c, struct nfsnative_conn *conn, int64_t t) {
+    const struct nfswire_reply *r = &conn->wire.reply;
     struct nfswire_call *call = r->call;
     bool data_lost = false;
 
     c->answered[r->committed]++;
     /* The verifier of a stable write vouches for nothing: only what needs a COMMIT can be lost by a change. */
     if (r->committed == NFSWIRE_UNSTABLE) {
-        data_lost = nfsbe_verf_see(&c->verf, r->verf);
-        nfsbe_verf_written(&c->verf);
+        data_lost = nfsbe_verf_see(&c->verfs, conn->verf, r->verf);
+        nfsbe_verf_written(&c->verfs, conn->verf);
     }
     if (__builtin_expect(r->committed >= call->stable && !data_lost, 1))
         nfsnative_done(c, call, t, r->count, 0, r->committed >= NFSWIRE_DATA_SYNC);
-    else if (data_lost)
-        fail(c, call, t, EIO, "write verifier changed",
-             "the server restarted: unstable writes before this one are lost");
     else
-        fail(c, call, t, EIO, "committed lower than asked",
-             "the server did not make a write as stable as it was told to");
+        write_failed(c, conn, data_lost, t);
 }
 
-static void commit_done(struct context *c, const struct nfswire_reply *r, int64_t t) {
-    if (nfsbe_verf_see(&c->verf, r->verf)) {
-        fail(c, r->call, t, EIO, "write verifier changed",
-             "the server restarted: unstable writes before this flush are lost");
+static void commit_done(struct context *c, struct nfsnative_conn *conn, int64_t t) {
+    const struct nfswire_reply *r = &conn->wire.reply;
+    if (nfsbe_verf_see(&c->verfs, conn->verf, r->verf)) {
+        c->beside++;
+        nfsnative_done(c, r->call, t, -EIO, nfsnative_verf_kind(c, conn, "flush"), false);
         return;
     }
-    nfsbe_verf_committed(&c->verf, r->call->written);
+    nfsbe_verf_committed(&c->verfs, conn->verf, r->call->written);
     nfsnative_done(c, r->call, t, 0, 0, false);
 }
 
@@ -113,14 +121,14 @@ void nfsnative_parse(struct context *c, struct nfsnative_conn *conn) {
             return;
         }
         conn->lent--;
-        if (__builtin_expect(r->verdict != NFSWIRE_DONE, 0)) failed(c, r, t);
+        if (__builtin_expect(((unsigned)r->verdict | r->call->late) != NFSWIRE_DONE, 0)) nfsnative_not_plain(c, conn, t);
         else if (r->call->op == NFSWIRE_READ) {
             conn->bytes += r->count;
             nfsnative_done(c, r->call, t, r->count, 0, false);
         } else if (r->call->op == NFSWIRE_WRITE) {
             conn->bytes += r->count;
-            write_done(c, r, t);
-        } else commit_done(c, r, t);
+            write_done(c, conn, t);
+        } else commit_done(c, conn, t);
     }
     if (nfswire_fed(&conn->wire)) c->leftover = true;
 }
@@ -140,14 +148,16 @@ void nfsnative_lose(struct context *c, int error, const char *kind, const char *
 }
 
 void nfsnative_give_back(struct context *c) {
-    for (uint32_t slot = 0; c->refused && slot <= c->mask && c->out_n < c->out_max; slot++) {
-        struct nfswire_call *call = &c->calls[slot];
-        if (!call->request || call->where != NFSWIRE_NOWHERE) continue;
-        c->refused--;
-        fail(c, call, clock_now(c->clock), EBADF, "write on a reading context", "");
+    for (uint32_t slot = 0; c->failed && slot < c->depth && c->out_n < c->out_max; slot++) {
+        struct nfsnative_late *l = &c->late[slot];
+        if (l->state != LATE_FAILED) continue;
+        c->failed--;
+        c->calls[slot].late = false;
+        nfsnative_done(c, &c->calls[slot], clock_now(c->clock), -l->error, l->kind, false);
+        memset(l, 0, sizeof *l);
     }
-    if (!c->lost || c->refused) return;
-    for (; c->lost_next <= c->mask && c->out_n < c->out_max; c->lost_next++)
+    if (!c->lost || c->failed) return;
+    for (; c->lost_next < c->depth && c->out_n < c->out_max; c->lost_next++)
         if (c->calls[c->lost_next].request)
             nfsnative_done(c, &c->calls[c->lost_next], c->lost_at, -c->lost_error, c->lost_kind, false);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From a URL to an NFS file handle: export list, MOUNT, path walk. */
+/* From a URL to an NFS file handle: the export (nfs_root.c), and the path below it. */
 #include "backends/nfs/nfs_open.h"
 
 #include <stdio.h>
@@ -15,72 +15,17 @@ struct opening {
     const struct nfsbe_conf *conf;
     struct handle *h;
     struct facts *facts;
-    struct nfsbe_exports exports;
-    char *export_path;         /* chosen; owned */
-    const char *rest;          /* of conf->path, below the export */
-    struct nfsbe_fh root;
+    struct nfsbe_root root;
 };
 
 int nfsbe_refused(struct err *err, const struct nfsbe_conn *conn, unsigned status, const char *what) {
-    char name[40], asker[200];
+    char name[40], asker[600];
     const char *hint = nfsbe_status_hint(status);
-    return err_set(err, STATUS_TARGET, "%s: %s (%s)%s%s", what, nfsbe_status_name(status, name, sizeof name),
-                   nfsbe_conn_asker(conn, asker, sizeof asker), *hint ? ": " : "", hint);
-}
-
-/* ---- MOUNT ---- */
-
-static int choose_export(struct nfsbe_conn *conn, struct opening *o, struct err *err) {
-    const struct nfsbe_conf *conf = o->conf;
-    char words[500], path[300];
-
-    text_safe(path, sizeof path, conf->path, strlen(conf->path));
-    if (conf->export_path) {
-        char *dir = conf->export_path;
-        struct nfsbe_exports one = { .dir = &dir, .n = 1 };
-        nfsbe_export_match(&one, conf->path, &o->rest); /* check() has seen to it that it matches */
-        o->export_path = strdup(dir);
-    } else {
-        int status = nfsbe_call_exports(conn, &o->exports, err);
-        if (status < 0) {
-            err_prefix(err, "the server's export list (export= names the export without it)");
-            return -1;
-        }
-        int i = nfsbe_export_match(&o->exports, conf->path, &o->rest);
-        if (i < 0)
-            return err_set(err, STATUS_TARGET, "no export of %s holds %s; it exports: %s", conf->host, path,
-                           nfsbe_exports_words(&o->exports, words, sizeof words));
-        o->export_path = strdup(o->exports.dir[i]);
-    }
-    if (!o->export_path) return err_set(err, STATUS_TARGET, "no memory");
-    if (!*o->rest)
-        return err_set(err, STATUS_TARGET, "%s is the export itself: name a file below it", path);
-    return 0;
-}
-
-static int mount_export(struct opening *o, struct err *err) {
-    struct nfsbe_server mountd = o->h->server;
-    struct nfsbe_conn *conn;
-    char dir[300], name[40], asker[200];
-    int rc = -1;
-
-    mountd.port = (unsigned)o->conf->mountport;
-    if (nfsbe_conn_open(&mountd, NFS_MOUNT_PROGRAM_ID, &conn, err) != 0) return -1;
-    if (choose_export(conn, o, err) != 0) goto out;
-    text_safe(dir, sizeof dir, o->export_path, strlen(o->export_path));
-    int status = nfsbe_call_mnt(conn, o->export_path, &o->root, err);
-    if (status > 0) {
-        err_set(err, STATUS_TARGET, "mounting %s:%s: %s (%s)%s", o->conf->host, dir,
-                nfsbe_mount_name((unsigned)status, name, sizeof name), nfsbe_conn_asker(conn, asker, sizeof asker),
-                status == MNT3ERR_NOENT ? ": the server has no such export"
-                                        : ": is this client admitted to the export?");
-        goto out;
-    }
-    if (status == 0) rc = 0;
-    if (rc == 0) nfsbe_call_umnt(conn, o->export_path, &(struct err){0}); /* only for the server's showmount list */
-out:
-    nfsbe_conn_close(conn);
-    return rc;
+    bool groups = status == NFSBE_ACCES && conn->server->n_groups;
+    return err_set(err, STATUS_TARGET, "%s: %s (%s)%s%s%s", what, nfsbe_status_name(status, name, sizeof name),
+                   nfsbe_conn_asker(conn, asker, sizeof asker), *hint ? ": " : "", hint,
+                   groups ? "; a server with manage-gids (rpc.mountd, Debian's default) looks the uid's groups up itself, and "
+                            "does not look at those of gid=" : "");
 }
 
 /* ---- path walk ---- */
@@ -92,10 +37,10 @@ static int lookup_failed(struct err *err, const struct nfsbe_conn *conn, int sta
 /* Follows `rest` down to the last component, which is left in h->name; h->dir is the directory it is in. */
 static int walk(struct nfsbe_conn *conn, struct opening *o, struct err *err) {
     struct handle *h = o->h;
-    const char *p = o->rest;
+    const char *p = o->root.rest;
     struct nfsbe_attr attr;
 
-    h->dir = o->root;
+    h->dir = o->root.fh;
     for (;;) {
         size_t len = strcspn(p, "/");
         char safe[300], what[600];
@@ -105,8 +50,8 @@ static int walk(struct nfsbe_conn *conn, struct opening *o, struct err *err) {
         if (!p[len]) return 0;
 
         struct nfsbe_fh next;
-        text_safe(safe, sizeof safe, o->rest, (size_t)(p - o->rest) + len);
-        snprintf(what, sizeof what, "directory %s in export %s of %s", safe, o->export_path, o->conf->host);
+        text_safe(safe, sizeof safe, o->root.rest, (size_t)(p - o->root.rest) + len);
+        snprintf(what, sizeof what, "directory %s in export %s of %s", safe, o->root.export_path, o->conf->host);
         int status = nfsbe_call_lookup(conn, &h->dir, h->name, &next, &attr, err);
         if (status != 0) return lookup_failed(err, conn, status, what);
         if (attr.type == NFS_TYPE_SYMLINK)
@@ -122,7 +67,7 @@ static int find_file(struct nfsbe_conn *conn, struct opening *o, enum open_mode 
     struct handle *h = o->h;
     int status = nfsbe_call_lookup(conn, &h->dir, h->name, &h->file, attr, err);
 
-    if (status == NFS3ERR_NOENT) {
+    if (status == NFSBE_NOENT) {
         if (mode == OPEN_WRITE) return err_set(err, STATUS_TARGET, "%s does not exist", h->where);
         return 0;
     }
@@ -147,10 +92,11 @@ static struct handle *handle_new(const struct nfsbe_conf *conf, enum open_mode m
     snprintf(h->server.host, sizeof h->server.host, "%s", conf->host);
     h->server.port = (unsigned)conf->nfsport;
     h->server.uid = (uint32_t)conf->uid;
-    h->server.gid = (uint32_t)conf->gid;
     h->server.timeout = (int64_t)conf->timeout;
     h->writable = mode != OPEN_READ;
     tcp_settings_from(&h->tcp, &conf->tcp);
+    h->server.source.source = h->tcp.source;
+    h->server.source.source_len = h->tcp.source_len;
     h->ping = conf->ping;
     h->rsize = (uint32_t)conf->rsize;
     h->wsize = (uint32_t)conf->wsize;
@@ -159,33 +105,56 @@ static struct handle *handle_new(const struct nfsbe_conf *conf, enum open_mode m
     return h;
 }
 
-/* Later connections go to the very address and port of the first: a name may stand for several servers. */
-static void pin_server(struct handle *h, const struct nfsbe_conn *conn) {
-    char address[sizeof h->server.host];
+/* The server that answered MOUNT is asked for NFS first; another address of the name only where that fails. Later
+ * connections go to the very address and port of this one: a name may stand for several servers. */
+static int connect_nfs(struct opening *o, struct nfsbe_conn **conn, struct err *err) {
+    struct nfsbe_server *server = &o->h->server, same = *server;
+    struct err then = { .status = STATUS_OK };
+    char address[sizeof server->host];
     unsigned port;
-    if (!sock_peer(rpc_get_fd(conn->rpc), address, sizeof address, &port)) return;
-    snprintf(h->server.host, sizeof h->server.host, "%s", address);
-    h->server.port = port;
+
+    if (o->root.address[0]) snprintf(same.host, sizeof same.host, "%s", o->root.address);
+    if (nfsbe_conn_open(&same, NFS_PROGRAM_ID, conn, err) != 0 &&
+        (strcmp(same.host, server->host) == 0 || nfsbe_conn_open(server, NFS_PROGRAM_ID, conn, &then) != 0))
+        return -1;
+    (*conn)->server = server; /* `same` ends here */
+    if (!sock_peer((*conn)->fd, address, sizeof address, &port)) return 0;
+    snprintf(server->host, sizeof server->host, "%s", address);
+    server->port = port;
+    return 0;
+}
+
+static void note_conn(const struct nfsbe_conn *conn, struct facts *facts) {
+    if (conn->source == TCP_SOURCE_ALL_TAKEN)
+        kv_text(&facts->warnings, "reserved-ports", "%s", tcp_source_words(conn->source));
+    if (!conn->retries) return;
+    kv_uint(&facts->negotiated, "open_retries", conn->retries);
+    kv_text(&facts->warnings, "server-not-ready", "while the file was looked at the server answered %llu times "
+            "NFS3ERR_JUKEBOX (not now); %.3f s were spent waiting for it", (unsigned long long)conn->retries,
+            (double)conn->retry_wait_ns / NS_PER_SEC);
 }
 
 static void describe(const struct opening *o, const struct nfsbe_conn *conn, struct facts *facts) {
     const struct handle *h = o->h;
     char dir[60], rest[60], size[24] = "not there yet", words[600];
 
-    text_safe(dir, sizeof dir, o->export_path, strlen(o->export_path));
-    text_safe(rest, sizeof rest, o->rest, strlen(o->rest));
+    text_safe(dir, sizeof dir, o->root.export_path, strlen(o->root.export_path));
+    text_safe(rest, sizeof rest, o->root.rest, strlen(o->root.rest));
     if (h->exists) units_size_human(size, sizeof size, facts->size);
     snprintf(facts->summary, sizeof facts->summary, "NFSv3 TCP %.40s:%s %s, %s", o->conf->host, dir, rest, size);
     kv_text(&facts->negotiated, "protocol", "NFSv3 over TCP");
     kv_text(&facts->negotiated, "export", "%s", dir);
-    kv_text(&facts->negotiated, "export_chosen_by", "%s", o->conf->export_path ? "export=" : "longest match");
-    if (o->exports.n)
-        kv_text(&facts->negotiated, "exports", "%s", nfsbe_exports_words(&o->exports, words, sizeof words));
+    kv_text(&facts->negotiated, "export_chosen_by", "%s", o->root.chosen_by);
+    if (o->root.exports.n)
+        kv_text(&facts->negotiated, "exports", "%s", nfsbe_exports_words(&o->root.exports, words, sizeof words));
     kv_text(&facts->negotiated, "server_address", "%s", h->server.host);
     kv_uint(&facts->negotiated, "nfs_port", h->server.port);
-    kv_uint(&facts->negotiated, "source_port", sock_local_port(rpc_get_fd(conn->rpc)));
+    kv_uint(&facts->negotiated, "source_port", sock_local_port(conn->fd));
     kv_uint(&facts->negotiated, "uid", h->server.uid);
     kv_uint(&facts->negotiated, "gid", h->server.gid);
+    if (h->server.n_groups) kv_text(&facts->negotiated, "groups", "%s", strstr(nfsbe_who_words(&h->server, words,
+                                    sizeof words), "groups ") + strlen("groups "));
+    note_conn(conn, facts);
 }
 
 static void undo_create(struct handle *h, struct err *err) {
@@ -202,9 +171,9 @@ int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *fa
     *out = NULL;
     o.h = handle_new(o.conf, how->mode);
     if (!o.h) return err_set(err, STATUS_TARGET, "no memory");
-    if (mount_export(&o, err) != 0) goto out;
-    if (nfsbe_conn_open(&o.h->server, NFS_PROGRAM_ID, &conn, err) != 0) goto out;
-    pin_server(o.h, conn);
+    if (nfsbe_gids_fill(&o.h->server, o.conf->gid, err) != 0) goto out;
+    if (nfsbe_root_find(o.conf, &o.h->server, &o.root, err) != 0) goto out;
+    if (connect_nfs(&o, &conn, err) != 0) goto out;
     if (walk(conn, &o, err) != 0) goto out;
     if (find_file(conn, &o, how->mode, &attr, err) != 0) goto out;
     if (how->mode == OPEN_CREATE && nfsbe_create(conn, o.h, how->create_size, &attr, err) != 0) goto out;
@@ -214,8 +183,7 @@ int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *fa
     if (rc == 0) describe(&o, conn, facts);
 out:
     nfsbe_conn_close(conn);
-    nfsbe_exports_free(&o.exports);
-    free(o.export_path);
+    nfsbe_root_free(&o.root);
     if (rc != 0 && o.h->created) undo_create(o.h, err);
     if (rc == 0) *out = o.h;
     else nfsbe_close(o.h);

@@ -15,6 +15,14 @@ static inline uint32_t nfsbe_piece(const struct handle *h, bool write) {
     return write && h->wsize < h->rsize ? h->wsize : h->rsize;
 }
 
+/* What one RPC moves, at most `most` bytes: whole pages of 4 KiB, so that the pieces of an aligned I/O are aligned too, or
+ * whole multiples of what the server prefers (rtmult, wtmult), where that is made of pages; below a page whole sectors.
+ * Never 0, unless `most` is. */
+static inline uint32_t nfsbe_piece_size(uint32_t most, uint32_t mult) {
+    uint32_t unit = most < 4096 ? 512 : mult > 4096 && mult % 4096 == 0 && mult <= most ? mult : 4096;
+    return most < unit ? most : most - most % unit;
+}
+
 /* As an engine's attach, for how->max_io above nfsbe_piece(). */
 int nfsbe_split_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err);
 

@@ -68,12 +68,13 @@ static void make_template(struct nfswire_template *t, enum nfswire_op op, const 
         p = add32(p, 0);
     } else {
         p = add32(p, AUTH_SYS);
-        p = add32(p, 4 + 4 + name + nfswire_pad(name) + 4 + 4 + 4);
+        p = add32(p, 4 + 4 + name + nfswire_pad(name) + 4 + 4 + 4 + 4 * who->n_groups);
         p = add32(p, 0); /* stamp */
         p = add_opaque(p, who->machine, name);
         p = add32(p, who->uid);
         p = add32(p, who->gid);
-        p = add32(p, 0); /* no further groups */
+        p = add32(p, who->n_groups);
+        for (unsigned i = 0; i < who->n_groups; i++) p = add32(p, who->groups[i]);
     }
     p = add32(p, AUTH_NONE); /* verifier ... */
     p = add32(p, 0);         /* ... of no bytes */
@@ -164,11 +165,13 @@ static inline int decode_read(struct nfswire *w, const unsigned char *p, size_t 
     ATTRIBUTES(ATTR_LEN);
     NEED(at + 12);
     r->count = get32(p + at);
+    r->eof = get32(p + at + 4) != 0;
     w->data_len = w->data_left = get32(p + at + 8);
     at += 12;
     if (UNLIKELY(w->data_left > w->record_max)) return bad(w, "READ with %u bytes of data", w->data_left);
     if (UNLIKELY(r->count != w->data_left)) return wrong(r, at, "READ's count differs from the length of its data");
     if (UNLIKELY(r->count > call->len)) return wrong(r, at, "READ brought more than was asked for");
+    if (UNLIKELY(r->count != call->len)) r->verdict = NFSWIRE_SHORT;
     w->to = call->buf;
     w->keep = call->buf ? r->count : 0;
     return (int)at;
@@ -187,6 +190,7 @@ static inline int decode_write(struct nfswire *w, const unsigned char *p, size_t
     if (UNLIKELY(r->count > r->call->len)) return wrong(r, at, "WRITE says that it wrote more than was sent");
     if (UNLIKELY(r->committed > NFSWIRE_FILE_SYNC))
         return wrong(r, at, "WRITE answered with a stability that does not exist");
+    if (UNLIKELY(r->count != r->call->len)) r->verdict = NFSWIRE_SHORT;
     return (int)at;
 }
 
@@ -392,7 +396,7 @@ static inline size_t follows(const unsigned char *p) {
     return get32(p);
 }
 
-/* A READ or WRITE that succeeded, in one fragment that has arrived completely: nearly all replies of a load. Says the
+/* A READ or WRITE that moved all that it was to, in one fragment that has arrived completely: nearly all replies of a load. Says the
  * same as the steps above would; whatever is not as usual in any way is left to them, untouched. */
 static inline bool usual(struct nfswire *w) {
     const unsigned char *p = w->at;
@@ -412,7 +416,7 @@ static inline bool usual(struct nfswire *w) {
         at = follows(p + 28);
         if (at > 1 || (at = 32 + at * ATTR_LEN) + 12 > len) return false;
         uint32_t count = get32(p + at);
-        if (raw32(p + at) != raw32(p + at + 8) || count > call->len || count > len - at - 12) return false;
+        if (raw32(p + at) != raw32(p + at + 8) || count != call->len || count > len - at - 12) return false;
         if (call->buf) memcpy(call->buf, p + at + 12, count);
         r->count = w->data_len = count;
     } else if (call->op == NFSWIRE_WRITE) {
@@ -423,7 +427,7 @@ static inline bool usual(struct nfswire *w) {
         r->count = get32(p + at);
         r->committed = get32(p + at + 4);
         memcpy(r->verf, p + at + 8, sizeof r->verf);
-        if (r->count > call->len || r->committed > NFSWIRE_FILE_SYNC) return false;
+        if (r->count != call->len || r->committed > NFSWIRE_FILE_SYNC) return false;
     } else {
         return false;
     }

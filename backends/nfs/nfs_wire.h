@@ -22,7 +22,7 @@ enum nfswire_stable { NFSWIRE_UNSTABLE, NFSWIRE_DATA_SYNC, NFSWIRE_FILE_SYNC };
 
 /* ---- calls ---- */
 
-#define NFSWIRE_CALL_MAX 256u       /* of a header, whatever machine name and file handle nfswire_templates() takes */
+#define NFSWIRE_CALL_MAX 320u       /* of a header, whatever machine name and file handle nfswire_templates() takes */
 
 struct nfswire_template {
     unsigned len;                   /* of the header, record mark included */
@@ -33,6 +33,8 @@ struct nfswire_template {
 struct nfswire_who {
     const char *machine;            /* at most 64 bytes */
     uint32_t uid, gid;
+    const uint32_t *groups;
+    unsigned n_groups;              /* at most 16 */
     const void *fh;
     unsigned fh_len;                /* at most 64 */
 };
@@ -91,6 +93,7 @@ struct nfswire_call {
     /* the owner's */
     struct request *request;
     uint32_t slot;
+    bool late;                      /* it does not end as usual: see struct nfsnative_late */
     int64_t sent;
     uint64_t written;
 } __attribute__((aligned(64)));
@@ -104,11 +107,12 @@ void nfswire_calls_init(struct nfswire_call *calls, uint32_t mask, uint32_t seed
 #define NFSWIRE_HEAD_MAX 640u       /* a reply without its data: 28 + a verifier of 400 + two sets of attributes */
 
 enum nfswire_verdict {
-    NFSWIRE_DONE,                   /* NFS3_OK */
+    NFSWIRE_DONE,                   /* NFS3_OK; READ, WRITE: all that was asked for */
     NFSWIRE_STATUS,                 /* status: nfsstat3 */
     NFSWIRE_DENIED,                 /* status: reject_stat << 16 | auth_stat */
     NFSWIRE_NOT_DONE,               /* status: accept_stat, not SUCCESS */
-    NFSWIRE_WRONG                   /* well-formed, and still no answer to this call: why */
+    NFSWIRE_WRONG,                  /* well-formed, and still no answer to this call: why */
+    NFSWIRE_SHORT                   /* NFS3_OK; READ, WRITE: less than was asked for */
 };
 
 struct nfswire_reply {
@@ -116,6 +120,7 @@ struct nfswire_reply {
     enum nfswire_verdict verdict;
     uint32_t status;
     uint32_t count;                 /* READ, WRITE */
+    bool eof;                       /* READ that is short: the file ends there */
     uint32_t committed;             /* WRITE */
     char verf[8];                   /* WRITE, COMMIT */
     uint32_t type;                  /* GETATTR */

@@ -139,6 +139,53 @@ static double check_abandoned(const json_t *run, char *buf, size_t len) {
     return (double)n;
 }
 
+/* Answers that mean "not now" (backends/net/again.h), of both protocols. Over the ramp and the drain, too. */
+static double check_retries(const json_t *run, char *buf, size_t len) {
+    static const struct { const char *key, *name; } kinds[] = {
+        { "protocol/retries_jukebox", "JUKEBOX" },
+        { "protocol/retries_busy", "BUSY" },
+        { "protocol/retries_task_set_full", "TASK SET FULL" },
+        { "protocol/retries_unit_attention", "UNIT ATTENTION" },
+        { "protocol/retries_transition", "ALUA transition" },
+    };
+    uint64_t total = view_uint(run, "protocol/retries");
+    char list[200] = "", waited[40];
+    size_t at = 0;
+
+    if (!total) return 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        uint64_t n = view_uint(run, kinds[i].key);
+        if (n)
+            at += (size_t)snprintf(list + at, sizeof list - at, "%s%" PRIu64 " %s", at ? ", " : " (", n, kinds[i].name);
+    }
+    snprintf(buf, len,
+             "%" PRIu64 " answer%s of \"try again later\"%s%s: the I/Os waited %s in all for it, which is in their "
+             "latencies",
+             total, plural(total), list, at ? ")" : "",
+             figure_time(waited, sizeof waited, view_number(run, "protocol/retry_wait_ns")));
+    return (double)total;
+}
+
+/* READs and WRITEs that the server answered in part (NFS). */
+static double check_parts(const json_t *run, char *buf, size_t len) {
+    uint64_t reads = view_uint(run, "protocol/short_reads"), writes = view_uint(run, "protocol/short_writes");
+    if (reads + writes)
+        snprintf(buf, len,
+                 "the server moved only a part of %" PRIu64 " READ%s and %" PRIu64 " WRITE%s: the rest was asked for "
+                 "again, within the I/O's latency",
+                 reads, plural(reads), writes, plural(writes));
+    return (double)(reads + writes);
+}
+
+/* NFS exports with `secure` want source ports below 1024, and there are 512 of them for each server. */
+static double check_reserved_ports(const json_t *run, char *buf, size_t len) {
+    uint64_t n = view_uint(run, "protocol/reserved_ports_short"), of = view_uint(run, "protocol/connections");
+    if (n)
+        snprintf(buf, len, "%" PRIu64 " of %" PRIu64 " connections have no reserved source port, because all 512 are in use "
+                 "towards this server: an export with `secure` refuses them", n, of);
+    return (double)n;
+}
+
 static double check_wire(const json_t *run, char *buf, size_t len) {
     double per_io = view_number(run, "protocol/wire_ios_per_io");
     char text[40];
@@ -248,9 +295,10 @@ static double check_grown(const json_t *run, char *buf, size_t len) {
 }
 
 static double (*const checks[])(const json_t *, char *, size_t) = {
-    check_lost,   check_interrupted,    check_errors, check_run_error, check_holes,     check_rate,
-    check_submit, check_command_window, check_tail,   check_abandoned, check_wire,      check_littles_law,
-    check_cpu,    check_settled,        check_flush,  check_end_flush, check_readahead, check_wire_law,
+    check_lost,    check_interrupted,    check_errors,    check_run_error,   check_holes, check_rate,
+    check_submit,  check_command_window, check_tail,      check_abandoned,   check_retries,
+    check_parts,   check_reserved_ports, check_wire,      check_littles_law, check_cpu,
+    check_settled, check_flush,          check_end_flush, check_readahead,   check_wire_law,
     check_grown,
 };
 

@@ -68,17 +68,20 @@ static void say(struct run *r, uint64_t value) {
 static void replied(struct run *r) {
     const struct nfswire_reply *a = &r->w.reply;
     unsigned slot = a->call->slot;
+    bool moved = a->verdict == NFSWIRE_DONE || a->verdict == NFSWIRE_SHORT;
     require(a->call == &r->calls[slot] && a->call->where == NFSWIRE_NOWHERE && slot != 6);
     r->replies++;
     say(r, slot);
     say(r, (uint64_t)a->verdict << 32 | a->status);
     if (a->verdict == NFSWIRE_WRONG) require(a->why && a->why[0]);
-    if (a->verdict == NFSWIRE_DONE && (a->call->op == NFSWIRE_READ || a->call->op == NFSWIRE_WRITE)) {
-        require(a->count <= a->call->len);
+    if (moved && (a->call->op == NFSWIRE_READ || a->call->op == NFSWIRE_WRITE)) {
+        require(a->verdict == NFSWIRE_DONE ? a->count == a->call->len : a->count < a->call->len);
         say(r, a->count);
         for (uint32_t i = 0; a->call->buf && i < a->count; i++) say(r, r->buf[slot][i]);
     }
-    if (a->verdict == NFSWIRE_DONE && a->call->op == NFSWIRE_WRITE) say(r, a->committed);
+    if (a->verdict == NFSWIRE_SHORT) require(a->call->op == NFSWIRE_READ || a->call->op == NFSWIRE_WRITE);
+    if (moved && a->call->op == NFSWIRE_WRITE) say(r, a->committed);
+    if (a->verdict == NFSWIRE_SHORT && a->call->op == NFSWIRE_READ) say(r, a->eof);
     if (a->verdict == NFSWIRE_DONE && a->call->op == NFSWIRE_GETATTR) say(r, a->size ^ a->fsid ^ a->fileid ^ a->type);
     call_out(r, slot);
 }

@@ -94,6 +94,8 @@ enum mode {
     IO_ERROR,
     NO_SPACE,
     STALE,
+    GONE,
+    REPLACED,
     VERF_CHANGE,
     COMMITTED_LOWER,
     NO_ATTRS,
@@ -121,6 +123,8 @@ static const struct {
     [IO_ERROR] = {"io-error", DATA_PROCS},
     [NO_SPACE] = {"nospc", BIT(WRITE)},
     [STALE] = {"stale", DATA_PROCS},
+    [GONE] = {"gone", DATA_PROCS},
+    [REPLACED] = {"replaced", DATA_PROCS},
     [VERF_CHANGE] = {"verf-change", BIT(WRITE) | BIT(COMMIT)},
     [COMMITTED_LOWER] = {"committed-lower", BIT(WRITE)},
     [NO_ATTRS] = {"no-attrs", DATA_PROCS},
@@ -143,7 +147,7 @@ struct file {
 
 struct config {
     struct file file[MAX_FILES]; /* 0 is the export's root */
-    uint32_t rtmax, wtmax, generation;
+    uint32_t rtmax, wtmax, generation, replaced, only;
     uint64_t verf;
     unsigned char reply[32 << 10];
 };
@@ -224,7 +228,7 @@ static void out_fattr(struct call *k, const struct file *f) {
     out64(k, root ? 4096 : f->size);
     out64(k, 0);
     out64(k, 0xca);
-    out64(k, file_id(k, f));
+    out64(k, file_id(k, f) + k->s->p.replaced);
     for (int i = 0; i < 3; i++) { /* atime, mtime, ctime: a change counter is all that anybody needs */
         out32(k, 1700000000);
         out32(k, i ? f->change % 1000000000 : 0);
@@ -350,7 +354,7 @@ static enum status nfs_read(struct call *k, struct file *f) {
     uint32_t count = get32(k);
     uint64_t left = offset < f->size ? f->size - offset : 0;
     if (count > k->s->p.rtmax) count = k->s->p.rtmax;
-    if (k->mode == SHORT_READ) count /= 2;
+    if (k->mode == SHORT_READ) count -= count / 2;
     if (k->mode == EARLY_EOF) left = 0;
     if (count > left) count = (uint32_t)left;
     out_attr(k, f);
@@ -372,7 +376,7 @@ static enum status nfs_write(struct call *k, struct file *f, size_t not_kept) {
     }
     k->offset = offset;
     if (count > k->s->p.wtmax) count = k->s->p.wtmax;
-    if (k->mode == SHORT_WRITE) count /= 2;
+    if (k->mode == SHORT_WRITE) count -= count / 2;
     if (k->mode == VERF_CHANGE) k->s->p.verf++;
     if (offset > (uint64_t)INT64_MAX - count) return ERR_INVAL;
     if (stored(k->s, f)) {
@@ -501,7 +505,9 @@ static enum status nfs_call(struct call *k, size_t not_kept) {
     if (k->mode == JUKEBOX) return ERR_JUKEBOX;
     if (k->mode == IO_ERROR) return ERR_IO;
     if (k->mode == NO_SPACE) return ERR_NOSPC;
-    if (k->mode == STALE) return ERR_STALE;
+    if (k->mode == GONE && !status) f->used = false;
+    if (k->mode == REPLACED) k->s->p.replaced = 1000;
+    if (k->mode == STALE || k->mode == GONE || k->mode == REPLACED) return ERR_STALE;
     if (status) return status;
     bool dir = f == k->s->p.file;
     if (!dir && BIT(k->proc) & (BIT(LOOKUP) | BIT(CREATE) | BIT(REMOVE) | BIT(READDIR) | BIT(READDIRPLUS)))
@@ -674,7 +680,8 @@ static void serve(struct server *s, struct conn *c, const unsigned char *p, size
         return;
     }
     bool nfs = k.program == 100003;
-    k.mode = choose_mode(s, nfs && k.proc < NFS_PROCS ? BIT(k.proc) : 0);
+    uint32_t bit = nfs && k.proc < NFS_PROCS ? BIT(k.proc) : 0;
+    k.mode = s->p.only && !(s->p.only & bit) ? NONE : choose_mode(s, bit);
     build_reply(&k, rpc_version, version, total - kept);
     if (k.bad || rpc_version != 2) {
         fprintf(stderr, PROGRAM ": connection %u: the call of procedure %u is garbled\n", c->id, k.proc);
@@ -702,12 +709,14 @@ static void forget(struct conn *c) {
     (void)c;
 }
 
-enum { O_FILE = O_OWN, O_RTMAX, O_WTMAX };
+enum { O_FILE = O_OWN, O_RTMAX, O_WTMAX, O_ONLY };
 static const struct option options[] = {
-    COMMON_OPTIONS, {"file", 1, NULL, O_FILE}, {"rtmax", 1, NULL, O_RTMAX}, {"wtmax", 1, NULL, O_WTMAX}, {0}};
+    COMMON_OPTIONS, {"file", 1, NULL, O_FILE}, {"rtmax", 1, NULL, O_RTMAX}, {"wtmax", 1, NULL, O_WTMAX},
+    {"only", 1, NULL, O_ONLY},  {0}};
 static const char own_help[] =
     "  --file NAME=SIZE            a file that is there (any number of them; none)\n"
     "  --rtmax N, --wtmax N        largest READ and WRITE (1m)\n"
+    "  --only read|write|commit    --hostile concerns only this procedure\n"
     "The export is " EXPORT "; clients need nfsport=N and mountport=N. --store keeps the first --file.\n";
 
 static void add_named(struct server *s, char *text) {
@@ -717,6 +726,13 @@ static void add_named(struct server *s, char *text) {
     *size++ = '\0';
     if (find_file(s, text)) die("--file %s: given twice", text);
     if (!add_file(s, text, number("file", size, 0, INT64_MAX))) die("--file: at most %d files", MAX_FILES - 1);
+}
+
+static uint32_t only(const char *name) {
+    if (!strcmp(name, "read")) return BIT(READ);
+    if (!strcmp(name, "write")) return BIT(WRITE);
+    if (!strcmp(name, "commit")) return BIT(COMMIT);
+    die("--only %s: read, write or commit", name);
 }
 
 int main(int argc, char **argv) {
@@ -734,6 +750,8 @@ int main(int argc, char **argv) {
             s->p.rtmax = (uint32_t)number("rtmax", optarg, 512, RECORD_LIMIT / 2);
         else if (opt == O_WTMAX)
             s->p.wtmax = (uint32_t)number("wtmax", optarg, 512, RECORD_LIMIT / 2);
+        else if (opt == O_ONLY)
+            s->p.only = only(optarg);
         else if (opt == O_HELP)
             usage(own_help);
         else

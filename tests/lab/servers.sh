@@ -20,6 +20,7 @@ LAB_ADDR=127.0.0.1     # where clients find the servers
 LAB_ADDRS=$LAB_ADDR    # all such addresses: the portals of the iSCSI target
 LAB_NETNS=             # the network namespace of the servers; empty: the one we are in
 LAB_NFS_PORT=          # set by lab_ganesha
+LAB_NFS_VERSIONS=3     # what lab_ganesha serves: "3", "4", "3, 4"
 LAB_MOUNT_PORT=        # set by lab_ganesha
 LAB_ISCSI_PORT=        # set by lab_tgt
 LAB_CHAP=              # set by lab_tgt_chap: USER%PASSWORD@ of the URL
@@ -320,7 +321,7 @@ lab_ganesha_config() {
 	: >"$LAB/ganesha.exports"
 	cat <<-END
 		NFS_CORE_PARAM {
-			NFS_Port = $LAB_NFS_PORT; MNT_Port = $LAB_MOUNT_PORT; Protocols = 3; Enable_NLM = false; Enable_RQUOTA = false;
+			NFS_Port = $LAB_NFS_PORT; MNT_Port = $LAB_MOUNT_PORT; Protocols = $LAB_NFS_VERSIONS; Enable_NLM = false; Enable_RQUOTA = false;
 			Bind_addr = $([ -z "$LAB_NETNS" ] && echo "$LAB_ADDR" || echo 0.0.0.0);
 			mount_path_pseudo = true;
 			# Release 6 wants a right that a container may not have, unless told; earlier ones warn about the word.
@@ -329,7 +330,7 @@ lab_ganesha_config() {
 		}
 		NFSv4 { Graceless = true; RecoveryRoot = "$LAB/ganesha"; }
 		NFS_KRB5 { Active_krb5 = false; }
-		EXPORT_DEFAULTS { Protocols = 3; Transports = TCP; SecType = sys; PrivilegedPort = false; }
+		EXPORT_DEFAULTS { Protocols = $LAB_NFS_VERSIONS; Transports = TCP; SecType = sys; PrivilegedPort = false; }
 	END
 	id=0
 	for item; do
@@ -405,12 +406,13 @@ lab_ganesha_up() {
 }
 
 lab_ganesha_ready() {
-	lab_listens ganesha "$LAB_NFS_PORT" && lab_answers "$LAB_NFS_PORT" 100003 && lab_answers "$LAB_MOUNT_PORT" 100005
+	lab_listens ganesha "$LAB_NFS_PORT" && lab_answers "$LAB_NFS_PORT" 100003 "${LAB_NFS_VERSIONS%%,*}" || return 1
+	[ "$LAB_NFS_VERSIONS" = 4 ] || lab_answers "$LAB_MOUNT_PORT" 100005 3
 }
 
-# lab_answers PORT PROGRAM: a call of the NULL procedure.
+# lab_answers PORT PROGRAM VERSION: a call of the NULL procedure.
 lab_answers() {
-	lab_net timeout 3 rpcinfo -a "$LAB_ADDR.$(($1 / 256)).$(($1 % 256))" -T tcp "$2" 3 >/dev/null 2>&1
+	lab_net timeout 3 rpcinfo -a "$LAB_ADDR.$(($1 / 256)).$(($1 % 256))" -T tcp "$2" "$3" >/dev/null 2>&1
 }
 
 # lab_nfs_url PATH [KEY=VALUE ...]: PATH is EXPORT/FILE.

@@ -28,7 +28,7 @@ static void defaults(void **state) {
     assert_int_equal(c->nfsport, 0);
     assert_int_equal(c->mountport, 0);
     assert_int_equal(c->uid, geteuid());
-    assert_int_equal(c->gid, getegid());
+    assert_null(c->gid); /* that of this process */
     assert_true(c->timeout == 30ULL * NS_PER_SEC);
     conf_end(&backend_nfs, c);
 }
@@ -42,12 +42,36 @@ static void keys(void **state) {
     assert_int_equal(c->nfsport, 20490);
     assert_int_equal(c->mountport, 20048);
     assert_int_equal(c->uid, 0);
-    assert_true(c->gid == 4294967294u);
+    assert_string_equal(c->gid, "4294967294");
     assert_string_equal(c->export_path, "/vol1");
     conf_end(&backend_nfs, c);
     c = conf_from(&backend_nfs, "nfs://h:1/v/f?nfsport=2", &err); /* a key is more explicit than the URL's port */
     assert_int_equal(c->nfsport, 2);
     conf_end(&backend_nfs, c);
+}
+
+static void groups(void **state) {
+    struct nfsbe_server s = { .uid = 7 };
+    char words[300];
+    (void)state;
+    assert_int_equal(nfsbe_gids_fill(&s, NULL, &err), 0);
+    assert_int_equal(s.gid, getegid());
+    assert_int_equal(s.n_groups, 0);
+    assert_int_equal(nfsbe_gids_fill(&s, "4294967294", &err), 0);
+    assert_true(s.gid == 4294967294u);
+    assert_string_equal(nfsbe_who_words(&s, words, sizeof words), "uid 7 gid 4294967294");
+    assert_int_equal(nfsbe_gids_fill(&s, "100,20,30", &err), 0);
+    assert_int_equal(s.gid, 100);
+    assert_int_equal(s.n_groups, 2);
+    assert_string_equal(nfsbe_who_words(&s, words, sizeof words), "uid 7 gid 100 groups 20,30");
+    assert_int_equal(nfsbe_gids_fill(&s, "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", &err), 0);
+    assert_int_equal(s.n_groups, 16);
+    refused(&backend_nfs, "nfs://h/v/f?gid=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "at most 16 more");
+    refused(&backend_nfs, "nfs://h/v/f?gid=4294967296", "gid=");
+    refused(&backend_nfs, "nfs://h/v/f?gid=wheel", "gid=");
+    refused(&backend_nfs, "nfs://h/v/f?gid=1,,2", "gid=");
+    refused(&backend_nfs, "nfs://h/v/f?gid=1,", "gid=");
+    refused(&backend_nfs, "nfs://h/v/f?gid=-1", "gid=");
 }
 
 static void servers(void **state) {
@@ -89,7 +113,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(keys),
-        cmocka_unit_test(servers), cmocka_unit_test(refusals),
+        cmocka_unit_test(groups), cmocka_unit_test(servers), cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,7 +154,8 @@ static void test_auto_native(void **state) {
     forget(&c);
 }
 
-static void test_auto_falls_back(void **state) {
+/* Nothing stands in for engine=native where it does not work: that would be another measurement. */
+static void test_auto_does_not_fall_back(void **state) {
     static const struct { enum answer_how how; bool listening; const char *says; } cases[] = {
         {ANSWER_WELL, false, "Connection refused"},
         {ANSWER_DENIED, true, "AUTH_TOOWEAK"},
@@ -166,14 +167,9 @@ static void test_auto_falls_back(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct choice c;
         choose(&c, cases[i].how, cases[i].listening, &automatic);
-        assert_int_equal(c.rc, 0);
-        assert_ptr_equal(c.h.engine, &nfsbe_engine_libnfs);
-        assert_string_equal(c.facts.engine, "libnfs");
-        assert_int_equal(c.h.rsize, 1u << 20);
-        assert_int_equal(c.facts.max_io, 64u << 20);
-        const struct kv_item *warning = kv_find(&c.facts.warnings, "engine-libnfs");
-        assert_non_null(warning);
-        if (!strstr(warning->text, cases[i].says)) fail_msg("\"%s\" has no \"%s\"", warning->text, cases[i].says);
+        assert_int_equal(c.rc, -1);
+        assert_int_equal(c.err.status, STATUS_TARGET);
+        if (!strstr(c.err.msg, cases[i].says)) fail_msg("\"%s\" has no \"%s\"", c.err.msg, cases[i].says);
         forget(&c);
     }
 }
@@ -202,7 +198,6 @@ static void test_asked_for(void **state) {
     for (int i = 0; i < 3; i++) {
         choose(&c, ANSWER_WELL, false, only[i]);
         assert_int_equal(c.rc, -1);
-        assert_non_null(strstr(c.err.msg, "needs engine=native"));
         forget(&c);
         choose(&c, ANSWER_WELL, true, only[i]);
         assert_int_equal(c.rc, 0);
@@ -322,7 +317,7 @@ static void test_attach_duplicate(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auto_native),
-        cmocka_unit_test(test_auto_falls_back),
+        cmocka_unit_test(test_auto_does_not_fall_back),
         cmocka_unit_test(test_asked_for),
         cmocka_unit_test(test_sizes), cmocka_unit_test(test_servers), cmocka_unit_test(test_attach),
         cmocka_unit_test(test_attach_duplicate),

@@ -12,7 +12,6 @@
 
 #include "backends/nfs/nfs_export.h"
 #include "backends/nfs/nfs_names.h"
-#include "backends/nfs/nfs_verf.h"
 
 static void normal(void **state) {
     static const struct { const char *in, *out; } good[] = {
@@ -132,38 +131,10 @@ static void names(void **state) {
     assert_string_equal(nfsbe_status_hint(4711), "");
 }
 
-static void verifier(void **state) {
-    struct nfsbe_verf v = { .known = false };
-    (void)state;
-    assert_false(nfsbe_verf_see(&v, "boot---1")); /* the first is nothing to compare with */
-    nfsbe_verf_written(&v);
-    assert_false(nfsbe_verf_see(&v, "boot---1"));
-    assert_true(nfsbe_verf_see(&v, "boot---2")); /* one write was acknowledged and not committed */
-    assert_false(nfsbe_verf_see(&v, "boot---2"));
-    assert_int_equal(v.changes, 1);
-}
-
-static void verifier_committed(void **state) {
-    struct nfsbe_verf v = { .known = false };
-    (void)state;
-    nfsbe_verf_see(&v, "boot---1");
-    nfsbe_verf_written(&v);
-    nfsbe_verf_written(&v);
-    nfsbe_verf_committed(&v, 2);
-    assert_false(nfsbe_verf_see(&v, "boot---2")); /* counted, but nothing was at stake */
-    assert_int_equal(v.changes, 1);
-    nfsbe_verf_written(&v);
-    nfsbe_verf_written(&v);
-    nfsbe_verf_committed(&v, 3);                  /* it was sent before the last write was answered */
-    assert_true(nfsbe_verf_see(&v, "boot---3"));
-    assert_int_equal(v.changes, 2);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(normal),   cmocka_unit_test(normal_limits), cmocka_unit_test(longest),
         cmocka_unit_test(words),    cmocka_unit_test(too_many),      cmocka_unit_test(names),
-        cmocka_unit_test(verifier), cmocka_unit_test(verifier_committed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -338,10 +338,25 @@ static void test_random(void **state) {
     end(c);
 }
 
+/* Whole pages, or what the server prefers; and an odd rtmax below a page stays as it is. */
+static void test_sizes(void **state) {
+    static const struct { uint32_t most, mult, size; } cases[] = {
+        {1 << 20, 4096, 1 << 20}, {1000000, 4096, 999424},    {1000000, 0, 999424},  {1000000, 65536, 983040},
+        {65536, 131072, 65536},   {1000000, 1000, 999424},    {1000000, 1, 999424},  {8191, 4096, 4096},
+        {4096, 512, 4096},        {4095, 4096, 3584},         {1000, 0, 512},        {512, 0, 512},
+        {511, 0, 511},            {1, 1, 1},                  {0, 0, 0},             {UINT32_MAX, 4096, UINT32_MAX - 4095},
+        {1000000, 6144, 999424},  {1000000, 12288, 995328},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(nfsbe_piece_size(cases[i].most, cases[i].mult), cases[i].size);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces), cmocka_unit_test(test_reading), cmocka_unit_test(test_results),
         cmocka_unit_test(test_part),   cmocka_unit_test(test_lost),    cmocka_unit_test(test_random),
+        cmocka_unit_test(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,24 @@ static void check_call(enum nfswire_op op, const struct bytes *want, uint64_t of
     assert_int_equal(beyond, 0x5555555555555555); /* what is behind the header, but not behind the room for it, is free */
 }
 
+/* 16 groups, the longest name and handle: the header still fits. */
+static void test_groups(void **state) {
+    struct nfswire_template t[NFSWIRE_OPS];
+    uint32_t groups[16];
+    char fh[64] = "f", machine[65];
+    (void)state;
+    memset(machine, 'm', 64);
+    machine[64] = '\0';
+    for (uint32_t i = 0; i < 16; i++) groups[i] = 0xa0000000u + i;
+    const struct nfswire_who many = {.machine = machine, .groups = groups, .n_groups = 16, .fh = fh, .fh_len = 64};
+    nfswire_templates(t, &many);
+    for (int op = 0; op < NFSWIRE_OPS; op++) assert_true(t[op].len <= NFSWIRE_CALL_MAX);
+    const unsigned char *p = t[NFSWIRE_WRITE].bytes + 28;
+    assert_memory_equal(p, "\0\0\0\1\0\0\0\x94", 8); /* AUTH_SYS; 4 + 4 + 64 + 3 * 4 + 16 * 4 bytes */
+    p += 8 + 4 + 4 + 64 + 8;
+    assert_memory_equal(p, "\0\0\0\20\xa0\0\0\0\xa0\0\0\1", 12);
+}
+
 static void test_call_bytes(void **state) {
     struct bytes b = {0};
     (void)state;
@@ -155,7 +173,8 @@ static enum nfswire_got feed(struct rig *r, const unsigned char *p, size_t n, ch
         assert_int_equal(a->call->where, NFSWIRE_NOWHERE);
         snprintf(said + at, room - at, "%u:%d/%u", a->call->slot, a->verdict, a->status);
         at = strlen(said);
-        if (a->verdict == NFSWIRE_DONE && a->call->op < NFSWIRE_COMMIT) snprintf(said + at, room - at, "=%u", a->count);
+        if ((a->verdict == NFSWIRE_DONE || a->verdict == NFSWIRE_SHORT) && a->call->op < NFSWIRE_COMMIT)
+            snprintf(said + at, room - at, "=%u", a->count);
         strcat(said, " ");
     }
     assert_false(nfswire_fed(&r->w));
@@ -192,7 +211,7 @@ static void check_data(const struct rig *r, unsigned slot, uint64_t offset, uint
 
 /* ---- replies: all kinds, in all pieces ---- */
 
-#define STORY "0:0/0=100 1:0/0=4000 2:0/0 3:1/28 4:3/5 5:2/65541 6:0/0=0 7:0/0=33 8:0/0 9:2/0 "
+#define STORY "0:0/0=100 1:5/0=4000 2:0/0 3:1/28 4:3/5 5:2/65541 6:5/0=0 7:5/0=33 8:0/0 9:2/0 "
 
 /* The calls of the story, and the bytes that answer them. */
 static void tell(struct rig *r, struct bytes *b, const struct shape *s) {
@@ -504,7 +523,7 @@ static void test_largest_record(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_call_bytes),
+        cmocka_unit_test(test_groups), cmocka_unit_test(test_call_bytes),
         cmocka_unit_test(test_call_room),
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_every_cut),

@@ -262,6 +262,9 @@ static void test_words(void **state) {
                  "an I/O that was out at the window's end took 12.0 s (inside it 1.00 ms at most): counted in max");
     EXPECT_WORDS((r->tail = (struct record_tail){.ios = 3, .abandoned = 3, .drain_ns = 30 * NS_PER_SEC}),
                  "3 I/Os had not come back 30.0 s after the window's end");
+    EXPECT_WORDS((kv_uint(&r->protocol, "reserved_ports_short", 3), kv_uint(&r->protocol, "connections", 16)),
+                 "3 of 16 connections have no reserved source port, because all 512 are in use towards this server: an "
+                 "export with `secure` refuses them");
     EXPECT_WORDS(r->wire_ios_per_io = 0.25, "0.250 requests on the wire per I/O: merged on the way");
     EXPECT_WORDS(r->wire_ios_per_io = 4, "4.00 requests on the wire per I/O: split on the way, or others use it too");
     EXPECT_WORDS(put_wire(r, 8),

@@ -12,6 +12,7 @@
 
 #include <arpa/inet.h>
 #include <math.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -171,6 +172,132 @@ static void refusals(void **state) {
     end(&p);
 }
 
+/* ---- several addresses of one name ---- */
+
+enum { ADDRESSES = 3 };
+struct name {
+    struct addrinfo list[ADDRESSES];
+    struct sockaddr_in at[ADDRESSES];
+};
+
+static void add_address(struct name *n, unsigned i, const char *text, unsigned port) {
+    n->at[i] = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+                                     .sin_addr.s_addr = inet_addr(text) };
+    n->list[i] = (struct addrinfo){ .ai_family = AF_INET, .ai_socktype = SOCK_STREAM,
+                                    .ai_addr = (struct sockaddr *)&n->at[i], .ai_addrlen = sizeof n->at[i] };
+    if (i) n->list[i - 1].ai_next = &n->list[i];
+}
+
+static int listen_at(const char *address, unsigned port, int backlog) {
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = inet_addr(address) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(fd, backlog), 0);
+    return fd;
+}
+
+/* Once a listener's queue is full, it drops SYNs without a word: as silent as an address behind a dead route. */
+struct hole { int listener, fill[4]; };
+
+static void dig(struct hole *h, const char *address, unsigned port) {
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = inet_addr(address) };
+    h->listener = listen_at(address, port, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        h->fill[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        connect(h->fill[i], (struct sockaddr *)&a, sizeof a);
+    }
+}
+
+static void fill_in(struct hole *h) {
+    for (unsigned i = 0; i < 4; i++) close(h->fill[i]);
+    close(h->listener);
+}
+
+static int64_t ms_now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void a_silent_address_does_not_keep_the_next_waiting(void **state) {
+    (void)state;
+    struct pair p;
+    struct hole hole;
+    struct name name;
+    struct sockaddr_in a;
+    socklen_t len = sizeof a;
+
+    listen_here(&p);
+    dig(&hole, "127.0.0.3", p.port);
+    add_address(&name, 0, "127.0.0.3", p.port);
+    add_address(&name, 1, "127.0.0.4", p.port); /* nobody listens */
+    add_address(&name, 2, "127.0.0.1", p.port);
+    const struct tcp_how how = { .host = "filer", .port = p.port, .timeout = 20 * NS_PER_SEC };
+    int64_t from = ms_now();
+    p.client = tcp_connect_any(&how, name.list, &p.err);
+    if (p.client < 0) fail_msg("%s", p.err.msg);
+    assert_true(ms_now() - from < 5000); /* 250 ms; the rest is for a machine that is busy */
+    assert_int_equal(getpeername(p.client, (struct sockaddr *)&a, &len), 0);
+    assert_int_equal(a.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+    fill_in(&hole);
+    end(&p);
+}
+
+static void each_address_has_its_reason(void **state) {
+    (void)state;
+    struct pair p;
+    struct hole hole;
+    struct name name;
+
+    listen_here(&p);
+    dig(&hole, "127.0.0.3", p.port);
+    add_address(&name, 0, "127.0.0.3", p.port);
+    add_address(&name, 1, "127.0.0.4", p.port);
+    const struct tcp_how how = { .host = "filer", .port = p.port, .timeout = NS_PER_SEC };
+    int64_t from = ms_now();
+    assert_int_equal(tcp_connect_any(&how, name.list, &p.err), -1);
+    int64_t took = ms_now() - from;
+    assert_in_range(took, 900, 4000);
+    assert_non_null(strstr(p.err.msg, "connecting to filer, TCP port"));
+    assert_non_null(strstr(p.err.msg, "127.0.0.3: no answer within 1 s"));
+    assert_non_null(strstr(p.err.msg, "127.0.0.4: Connection refused"));
+    fill_in(&hole);
+    end(&p);
+}
+
+static void without_a_reserved_port_that_is_said(void **state) {
+    (void)state;
+    enum { RESERVED = 512 };
+    static int client[RESERVED];
+    struct pair p;
+    enum tcp_source source = TCP_SOURCE_FINE;
+    unsigned n = 0;
+
+    if (geteuid() != 0) skip();
+    listen_here(&p);
+    assert_int_equal(listen(p.listener, 2 * RESERVED), 0);
+    const struct tcp_how how = { .host = "127.0.0.1", .port = p.port, .timeout = 10 * NS_PER_SEC, .reserved = true,
+                                 .source = &source };
+    for (; n < RESERVED; n++) {
+        if ((client[n] = tcp_connect(&how, &p.err)) < 0) break;
+        if (source != TCP_SOURCE_FINE) break; /* another program holds some of them */
+    }
+    if (n == RESERVED) p.client = tcp_connect(&how, &p.err);
+    else p.client = client[n];
+    if (p.client < 0) fail_msg("%s", p.err.msg);
+    assert_true(n > 0);
+    assert_int_equal(source, TCP_SOURCE_ALL_TAKEN);
+    assert_non_null(strstr(tcp_source_words(source), "all 512 reserved source ports"));
+    for (unsigned i = 0; i < n; i++) { /* no TIME_WAIT, which would keep the ports from the next test */
+        struct linger now = { .l_onoff = 1 };
+        setsockopt(client[i], SOL_SOCKET, SO_LINGER, &now, sizeof now);
+        close(client[i]);
+    }
+    end(&p);
+}
+
 /* ---- quickack ---- */
 
 /* Pure acknowledgements that the client sent in 100 exchanges, after the first ones, which are always quick. */
@@ -287,6 +414,9 @@ int main(void) {
         cmocka_unit_test(without_settings_the_kernel_tunes),
         cmocka_unit_test(what_the_kernel_cuts_is_said),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(a_silent_address_does_not_keep_the_next_waiting),
+        cmocka_unit_test(each_address_has_its_reason),
+        cmocka_unit_test(without_a_reserved_port_that_is_said),
         cmocka_unit_test(quickack_acknowledges_every_receive),
         cmocka_unit_test(a_bound_that_rises_is_brought_down),
         cmocka_unit_test(tracks_have_their_order),

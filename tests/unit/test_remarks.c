@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the counters of a protocol make a row say. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <string.h>
+
+#include "report/remarks.h"
+
+static char said[4000];
+
+static void emit(void *arg, const char *text) {
+    (void)arg;
+    strcat(said, text);
+    strcat(said, "\n");
+}
+
+/* The remarks of a row with one run, whose protocol counters are `protocol`. */
+static const char *remarks(const char *protocol) {
+    json_t *document = json_pack("{s:[{s:s,s:s,s:s,s:o}]}", "runs", "pattern", "p", "target", "t", "status", "ok",
+                                 "protocol", json_loads(protocol, 0, NULL));
+    assert_non_null(document);
+    said[0] = '\0';
+    remarks_of_row(document, "p", "t", emit, NULL);
+    json_decref(document);
+    return said;
+}
+
+static void test_retries(void **state) {
+    (void)state;
+    assert_string_equal(remarks("{\"retries\": 0, \"retries_jukebox\": 0, \"retry_wait_ns\": 0}"), "");
+    assert_string_equal(remarks("{\"retries\": 1234, \"retries_jukebox\": 1200, \"retries_busy\": 34, "
+                                "\"retry_wait_ns\": 3200000000}"),
+                        "1234 answers of \"try again later\" (1200 JUKEBOX, 34 BUSY): the I/Os waited 3.20 s in all for "
+                        "it, which is in their latencies\n");
+    assert_string_equal(remarks("{\"retries\": 1, \"retries_transition\": 1, \"retry_wait_ns\": 1000000}"),
+                        "1 answer of \"try again later\" (1 ALUA transition): the I/Os waited 1.00 ms in all for it, "
+                        "which is in their latencies\n");
+    assert_non_null(strstr(remarks("{\"retries\": 9, \"retries_jukebox\": 1, \"retries_busy\": 2, "
+                                   "\"retries_task_set_full\": 1, \"retries_unit_attention\": 3, "
+                                   "\"retries_transition\": 2, \"retry_wait_ns\": 5}"),
+                           "(1 JUKEBOX, 2 BUSY, 1 TASK SET FULL, 3 UNIT ATTENTION, 2 ALUA transition)"));
+}
+
+static void test_parts(void **state) {
+    (void)state;
+    assert_string_equal(remarks("{\"short_reads\": 0, \"short_writes\": 0}"), "");
+    assert_string_equal(remarks("{\"short_reads\": 1, \"short_writes\": 20}"),
+                        "the server moved only a part of 1 READ and 20 WRITEs: the rest was asked for again, within the "
+                        "I/O's latency\n");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_retries), cmocka_unit_test(test_parts)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
