@@ -341,7 +341,7 @@ int main(void) {
         cmocka_unit_test(path),         cmocka_unit_test(cdb),    cmocka_unit_test(inquiry),
         cmocka_unit_test(identities),   cmocka_unit_test(identities_weak),
         cmocka_unit_test(identities_cut), cmocka_unit_test(vpd),  cmocka_unit_test(capacity),
-        cmocka_unit_test(mode),         cmocka_unit_test(reservations),
+        cmocka_unit_test(mode),
         cmocka_unit_test(luns),
         cmocka_unit_test(lun_forms),         cmocka_unit_test(alua),   cmocka_unit_test(lba_status),
         cmocka_unit_test(sense),        cmocka_unit_test(login),
