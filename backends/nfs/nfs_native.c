@@ -86,6 +86,7 @@ struct context *nfsnative_new(const struct nfsnative_how *how, const int *fds, u
     c->tend = tcp_settings_to_tend(how->tcp);
     c->wait = (enum nfsbe_wait)how->native->wait;
     c->timeout = how->server->timeout;
+    c->servers = how->servers;
     c->n_servers = how->servers ? how->servers->n : 0;
     nfsbe_who_words(how->server, c->who, sizeof c->who);
     c->seen = sock_now();

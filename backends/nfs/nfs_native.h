@@ -85,6 +85,7 @@ struct context {
     struct nfsnative_conn *conn;
     unsigned n_conns, turn;                     /* turn: the connection that the next batch begins with */
     unsigned n_servers;                         /* of servers=; connection i goes to i modulo this */
+    const struct nfsbe_servers *servers;        /* outlives the context, as the handle does */
     struct nfswire_call *calls;                 /* by request->slot */
     uint32_t mask, depth;
     unsigned lent, failed;                      /* requests. failed: in LATE_FAILED */
@@ -151,6 +152,8 @@ bool nfsnative_send_call(struct context *c, struct nfsnative_conn *conn, struct 
 
 /* Parses what `conn` was fed, into c->out, until that is full. */
 void nfsnative_parse(struct context *c, struct nfsnative_conn *conn);
+/* "10.0.0.1:2049" where there are several servers, for messages that concern one of them; else NULL. */
+const char *nfsnative_server(const struct context *c, const struct nfsnative_conn *conn, char *buf, size_t len);
 /* What a reply that is no success says: its kind, in c->kinds, and errno. */
 unsigned nfsnative_why(struct context *c, const struct nfswire_reply *r, int *error);
 /* The kind of an error that a new verifier of `conn`'s server means; `before`: what comes after the lost writes. */
@@ -167,6 +170,9 @@ bool nfsnative_flush(struct context *c, const struct nfsnative_conn *conn, struc
 /* The connection is gone, or must be: all connections are closed, so that no buffer is touched any more; every request
  * that is out comes back with this error through nfsnative_give_back. */
 void nfsnative_lose(struct context *c, int error, const char *kind, const char *text);
+/* The same, because of what happened on this connection, whose server is named. */
+void nfsnative_lose_conn(struct context *c, const struct nfsnative_conn *conn, int error, const char *kind,
+                         const char *text);
 void nfsnative_give_back(struct context *c);
 /* What a reply that is not NFSWIRE_DONE says, for people; returns the name of its kind. buf is used for names. */
 const char *nfsnative_words(const struct nfswire_reply *r, char *name, size_t name_len, char *text, size_t text_len);

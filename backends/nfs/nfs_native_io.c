@@ -286,7 +286,8 @@ static __attribute__((cold)) enum look received_nothing(struct context *c, const
     if (r < 0 && (error == EAGAIN || error == EWOULDBLOCK) && !conn->send_error) return LOOK_NOTHING;
     if (conn->send_error && conn->send_error != EPIPE) error = conn->send_error;
     else if (r == 0) error = 0;
-    nfsnative_lose(c, ECONNRESET, "connection lost", error ? strerror(error) : "the other side closed the connection");
+    nfsnative_lose_conn(c, conn, ECONNRESET, "connection lost",
+                        error ? strerror(error) : "the other side closed the connection");
     return LOOK_NOTHING;
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/net/sock.h"
 #include "backends/nfs/nfs_names.h"
 #include "backends/nfs/nfs_native.h"
 
@@ -62,12 +61,19 @@ unsigned nfsnative_why(struct context *c, const struct nfswire_reply *r, int *er
     return kinds_note(c->kinds, kind, text);
 }
 
+const char *nfsnative_server(const struct context *c, const struct nfsnative_conn *conn, char *buf, size_t len) {
+    struct nfsbe_servers one = { .n = 1 };
+    if (c->n_servers < 2) return NULL;
+    one.at[0] = c->servers->at[conn->index % c->n_servers];
+    nfsbe_servers_words(&one, buf, len);
+    return buf;
+}
+
 unsigned nfsnative_verf_kind(struct context *c, const struct nfsnative_conn *conn, const char *before) {
-    char text[240], server[100];
-    unsigned port;
-    bool named = c->n_servers > 1 && sock_peer(conn->fd, server, sizeof server, &port);
-    snprintf(text, sizeof text, "the server%s%s restarted: unstable writes before this %s are lost", named ? " " : "",
-             named ? server : "", before);
+    char text[240], buf[100];
+    const char *server = nfsnative_server(c, conn, buf, sizeof buf);
+    snprintf(text, sizeof text, "the server%s%s restarted: unstable writes before this %s are lost", server ? " " : "",
+             server ? server : "", before);
     return kinds_note(c->kinds, "write verifier changed", text);
 }
 
@@ -117,7 +123,7 @@ void nfsnative_parse(struct context *c, struct nfsnative_conn *conn) {
         enum nfswire_got got = nfswire_next(&conn->wire);
         if (got == NFSWIRE_MORE) return;
         if (__builtin_expect(got == NFSWIRE_BAD, 0)) {
-            nfsnative_lose(c, EPROTO, "malformed reply", conn->wire.why);
+            nfsnative_lose_conn(c, conn, EPROTO, "malformed reply", conn->wire.why);
             return;
         }
         conn->lent--;
@@ -145,6 +151,14 @@ void nfsnative_lose(struct context *c, int error, const char *kind, const char *
         close(c->conn[i].fd);
         c->conn[i].fd = -1;
     }
+}
+
+void nfsnative_lose_conn(struct context *c, const struct nfsnative_conn *conn, int error, const char *kind,
+                         const char *text) {
+    char words[240], buf[100];
+    const char *server = nfsnative_server(c, conn, buf, sizeof buf);
+    snprintf(words, sizeof words, "%s%s%s", server ? server : "", server ? ": " : "", text);
+    nfsnative_lose(c, error, kind, words);
 }
 
 void nfsnative_give_back(struct context *c) {

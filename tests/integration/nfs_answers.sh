@@ -151,7 +151,7 @@ run "$SAMEDISK" run load.ini --rw randwrite --fsync 16 --iodepth 4 --io_size 1m 
 same 'servers=, one of them restarts all the time: exit status' "$status" 2
 json 'servers=, one of them restarts all the time: its losses are told, and no others' r.json \
 	"set(runs['x']['errors']) == {'write verifier changed'}" "0 < ${P}['verifier_changes'] < 200" \
-	"'the server 127.0.0.1 restarted' in runs['x']['error_texts']['write verifier changed']"
+	"'the server 127.0.0.1:$two restarted' in runs['x']['error_texts']['write verifier changed']"
 lab_down first
 lab_down second
 
