@@ -85,6 +85,15 @@ static int check_labels(struct run_plan *r, struct err *err) {
                    targets_labels(&r->targets, labels, sizeof labels));
 }
 
+/* A label, and behind '=' a list: each of them says something. */
+static bool has_empty_word(const char *text) {
+    size_t n = strcspn(text, "=");
+    if (n == 0) return true;
+    const char *at = text[n] ? text + n : NULL; /* the '=' or ',' before a word */
+    while (at && strspn(at + 1, " \t") != strcspn(at + 1, ",")) at = strchr(at + 1, ',');
+    return at != NULL;
+}
+
 /* Only a label that the user wrote can be consented with: an automatic one moves to another disk when the order of the
  * words changes. */
 static int read_destroy(struct run_plan *r, struct err *err) {
@@ -95,6 +104,10 @@ static int read_destroy(struct run_plan *r, struct err *err) {
     for (size_t i = 0; i < list->n; i++) {
         char *what = strchr(list->item[i], '=');
         unsigned t = 0;
+        text_safe(shown, sizeof shown, list->item[i], SIZE_MAX);
+        if (has_empty_word(list->item[i]))
+            return err_set(err, STATUS_USAGE, "--destroy %s names nothing%s: was a shell variable empty?", shown,
+                           !what ? "" : what == list->item[i] ? " before the '='" : what[1] ? " in a part of it" : "");
         if (what) *what++ = '\0';
         r->destroy[i] = (struct safety_destroy){list->item[i], what};
         text_safe(shown, sizeof shown, list->item[i], SIZE_MAX);

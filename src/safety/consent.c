@@ -45,7 +45,7 @@ static bool names_signature(const struct content *c, const char *word) {
 }
 
 static bool is_plain(const char *what) {
-    return !what || *what == '\0';
+    return !what; /* an empty word is none: it says that a shell variable was empty */
 }
 
 /* The same object under two labels is consented to once; a size that differs says that the identity lies. */
@@ -89,7 +89,8 @@ static void complain(struct consent_party *p, const char *word) {
     if (p->complaint[0]) return;
     show(safe, sizeof(safe), word);
     if (*word == '\0') {
-        snprintf(p->complaint, p->complaint_len, "--destroy %s=... holds an empty word", p->label);
+        snprintf(p->complaint, p->complaint_len, "--destroy %s=... holds an empty word: was a shell variable empty?",
+                 p->label);
     } else if (looks_like_identity(word)) {
         show(identity, sizeof(identity),
              p->facts->identity[0][0] ? p->facts->identity[0] : "an object without an identity");
@@ -171,6 +172,7 @@ static void take(struct given *g, const struct consent_party *p, const struct sa
     char word[WORD_SIZE], safe[200];
     size_t n = strlen(by);
 
+    if (d->what && !*d->what) return; /* complained of */
     g->any = true;
     snprintf(by + n, by_len - n, "%s--destroy %s%s%s", n ? " " : "", d->label, is_plain(d->what) ? "" : "=",
              is_plain(d->what) ? "" : show(safe, sizeof(safe), d->what));

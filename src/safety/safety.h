@@ -14,7 +14,7 @@
 
 struct safety_destroy {
     const char *label, *what;
-}; /* --destroy LABEL[=WHAT]; what may be NULL */
+}; /* --destroy LABEL[=WHAT]; NULL: no WHAT. An empty WHAT is refused */
 
 struct safety_wish {
     struct target **targets; /* opened with target_open_read */

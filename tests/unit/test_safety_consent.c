@@ -57,7 +57,10 @@ static void found(struct content *c, const char *name) {
     c->n++;
 }
 
+#define PLAIN "(nothing)"
+
 static void type(struct bench *b, const char *label, const char *what) {
+    if (what && strcmp(what, PLAIN) == 0) what = NULL;
     b->destroy[b->n_destroy++] = (struct safety_destroy){label, what};
 }
 
@@ -90,7 +93,7 @@ static void matrix(void **state) {
         bool covers[KINDS];
     } rows[] = {
         /*                               ZEROS  OWN    UNKN   EXT4   GPT+EXT4 */
-        {{""}, {true, true, false, false, false}},
+        {{PLAIN}, {true, true, false, false, false}},
         {{NAA}, {true, true, false, false, false}},
         {{"NAA.600601601234"}, {true, true, false, false, false}},
         {{OTHER}, {false, false, false, false, false}},
@@ -138,6 +141,9 @@ static void no_word_covers_nothing(void **state) {
     b->n_destroy = 1;
     assert_false(covers(b, 0)); /* a word for another label is none */
     assert_true(covers(b, 1));
+    b->n_destroy = 0;
+    type(b, "nfs", ""); /* nor is one that is empty */
+    assert_false(covers(b, 1));
 }
 
 static void typos_do_not_pass(void **state) {
@@ -152,8 +158,9 @@ static void typos_do_not_pass(void **state) {
                {"gpt,ext4," OTHER, "means another object: fc is " NAA},
                {"gpt,,ext4", "--destroy fc=... holds an empty word"},
                {"gpt,", "--destroy fc=... holds an empty word"},
+               {"", "--destroy fc=... holds an empty word: was a shell variable empty?"},
                {"a\x1b[m", "a\\x1B[m names what is not there"}};
-    static const char *const good[] = {NULL, "", "gpt", "ext4,gpt", "unknown-data", NAA, "gpt,ext4," NAA};
+    static const char *const good[] = {NULL, "gpt", "ext4,gpt", "unknown-data", NAA, "gpt,ext4," NAA};
 
     fill(add_party(b, "fc", NAA), GPT_EXT4);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
