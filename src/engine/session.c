@@ -77,15 +77,15 @@ static bool same_object_before(const struct session *s, unsigned t) {
 
 static void look_for_holes(struct session *s, unsigned i, unsigned sampled, unsigned zeros) {
     struct target *t = s->plan->targets[i];
+    /* Unmapped blocks read as zeros, but so do zeros that were written: where the target cannot tell, nobody knows. */
     for (size_t k = 0; k < s->plan->patterns.n; k++) {
         const struct pattern *p = &s->plan->patterns.pattern[k];
-        double share = prepare_holes(t, p->offset, p->offset + p->size);
-        /* Unmapped blocks read as zeros: where the target cannot tell, the sample is what we know. */
-        if (isnan(share) && sampled) share = (double)zeros / sampled;
-        s->place[i].holes[k] = share;
+        s->place[i].holes[k] = prepare_holes(t, p->offset, p->offset + p->size);
     }
+    s->place[i].sampled = sampled;
+    s->place[i].zeros = zeros;
     if (zeros)
-        say(s, "%s: %u of %u sampled blocks hold only zeros: reads of them may cost the target nothing", t->label,
+        say(s, "%s: %u of %u sampled blocks hold only zeros: whether they have storage behind them is not known by that", t->label,
             zeros, sampled);
 }
 
@@ -256,6 +256,8 @@ static int one_run(struct session *s, unsigned ti, unsigned pi, unsigned round, 
     r->order = order;
     r->started_ns = clock_now(s->clock) - s->began;
     r->holes = s->place[ti].holes[pi];
+    r->blocks_sampled = s->place[ti].sampled;
+    r->zeros_sampled = s->place[ti].zeros;
     r->own_ns_per_io = s->own_cost[pi];
     r->cache = p->cache;
     r->depth_requested = p->iodepth * p->numjobs;

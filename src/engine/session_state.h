@@ -13,7 +13,8 @@ struct place {          /* what the session remembers of a target */
     int64_t prepare_ns; /* goes to the target's first record */
     bool dirty;         /* written since the last flush */
     bool unprepared;    /* filling failed: its runs have errors, though the target is there */
-    double *holes;      /* per pattern */
+    double *holes;      /* per pattern; NAN: unknown */
+    unsigned sampled, zeros; /* blocks that prepare_check read, and those of them with nothing but zeros */
     struct ping_idle idle_ping;
 };
 

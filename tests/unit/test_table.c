@@ -278,6 +278,10 @@ static void test_words(void **state) {
                  "the client's CPU was the limit: 95.0 % of a core per worker");
     EXPECT_WORDS(r->cpu.host_busy_ns = r->cpu.host_ns, "the client's CPUs were 100 % busy, all programs together");
     EXPECT_WORDS(r->holes = 0.125, "12.5 % of the working set has no storage behind it: reading it needs no disk");
+    EXPECT_WORDS((r->zeros_sampled = 3, r->blocks_sampled = 256, r->holes = NAN),
+                 "3 of 256 sampled blocks hold only zeros: whether they have storage behind them, the target does not say");
+    EXPECT_WORDS((r->zeros_sampled = 3, r->blocks_sampled = 256, r->holes = 0),
+                 "3 of 256 sampled blocks hold only zeros");
     EXPECT_WORDS((r->status = RUN_LOST, snprintf(r->error, sizeof r->error, "connection reset")),
                  "the target was lost: connection reset");
     EXPECT_WORDS(r->status = RUN_INTERRUPTED, "interrupted after 1.00 s of the window");
