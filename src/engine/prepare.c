@@ -15,8 +15,8 @@
 
 struct pass {
     const struct prepare *p;
-    struct rng rng;
-    uint64_t marks, done;
+    struct data data;
+    uint64_t done;
 };
 
 static int step(struct pass *pass, size_t len) {
@@ -27,8 +27,7 @@ static int step(struct pass *pass, size_t len) {
 
 static int make_data(void *arg, uint64_t offset, void *buf, size_t len) {
     struct pass *pass = arg;
-    rng_fill(&pass->rng, buf, len);
-    mark_stamp(buf, offset, len, pass->p->run_tag, &pass->marks);
+    data_make(&pass->data, buf, offset, len);
     return step(pass, len);
 }
 
@@ -47,7 +46,8 @@ static int stream(const struct prepare *p, enum io_op op, struct err *err) {
     struct blockio *io;
     struct pass pass = {.p = p};
     unsigned depth = t->facts.max_depth && t->facts.max_depth < STREAM_DEPTH ? t->facts.max_depth : STREAM_DEPTH;
-    rng_seed(&pass.rng, rng_mix(p->seed ^ p->from));
+    /* Numbered by their places: two parts of one target that are filled apart never come to the same numbers. */
+    data_init(&pass.data, p->run_tag, p->from / MARK_STEP, p->note);
     if (blockio_open(t->backend, t->handle, &t->facts, t->clock, depth, stream_io(&t->facts), op == IO_WRITE, &io,
                      err) != 0)
         return -1;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "pattern/data.h"
 #include "target/target.h"
 
 struct prepare {
@@ -14,6 +15,7 @@ struct prepare {
     uint64_t from, to; /* bytes of the target */
     uint64_t seed;
     uint32_t run_tag;
+    const struct data_note *note; /* what the write over its block carries; NULL: none; not owned */
     volatile sig_atomic_t *interrupted;
     void (*progress)(void *arg, uint64_t done, uint64_t total); /* may be NULL */
     void *arg;

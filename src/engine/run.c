@@ -251,6 +251,7 @@ static int make_workers(struct crew *c, struct err *err) {
         w->index = i;
         w->workers = c->n;
         w->run_tag = run->run_tag;
+        w->note = run->note;
         w->clock = run->clock;
         w->drain_limit = DRAIN_LIMIT;
         w->series_interval_ns = NS_PER_SEC;

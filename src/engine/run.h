@@ -8,6 +8,7 @@
 
 #include "engine/ping.h"
 #include "engine/session.h"
+#include "pattern/data.h"
 #include "pattern/pattern.h"
 #include "result/record.h"
 #include "target/target.h"
@@ -18,6 +19,7 @@ struct run {
     uint64_t seed;
     unsigned round;
     uint32_t run_tag;
+    const struct data_note *note; /* what all writes over its block carry; NULL: none; not owned */
     struct clock *clock; /* virtual: workers run one after another, each on a copy */
     volatile sig_atomic_t *interrupted;
     const struct ping_idle *idle_ping; /* NULL: no pings beside the load */

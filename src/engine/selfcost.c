@@ -10,7 +10,7 @@
 
 #define MEASURE_NS (4 * NS_PER_MS)
 #define WARM_UP_NS (1 * NS_PER_MS)
-#define BUFFERS_MAX (4u << 20) /* filling more with random data would take longer than the measurement */
+#define BUFFERS_MAX (4u << 20) /* touching more would take longer than the measurement */
 
 struct measurement {
     struct worker worker;

@@ -8,7 +8,6 @@
 
 #include "engine/account.h"
 #include "engine/cpu.h"
-#include "pattern/mark.h"
 
 /* What is out when a run was stopped gets so long to come back. */
 #define STOPPED_DRAIN (3 * NS_PER_SEC)
@@ -27,13 +26,7 @@ static int allocate(struct worker *w, struct err *err) {
     w->buffers = aligned_alloc(4096, depth * w->stride);
     if (!w->requests || !w->free || !w->batch || !w->done || !w->points || !w->buffers)
         return err_set(err, STATUS_TARGET, "no memory for %u buffers of %zu bytes", depth, w->stride);
-    if (pattern_writes(w->pattern)) {
-        struct rng rng;
-        rng_seed(&rng, rng_mix(w->seed ^ ((uint64_t)w->run_tag << 16)) + w->index);
-        rng_fill(&rng, w->buffers, depth * w->stride);
-    } else {
-        memset(w->buffers, 0, depth * w->stride); /* pages are there before the clock starts */
-    }
+    memset(w->buffers, 0, depth * w->stride); /* pages are there before the clock starts */
     for (unsigned i = 0; i < depth; i++) {
         struct request *r = &w->requests[i];
         r->slot = depth - 1 - i;
@@ -72,7 +65,7 @@ int worker_attach(struct worker *w, struct err *err) {
         w->context = NULL;
         return -1;
     }
-    w->mark_counter = (uint64_t)w->index << 48;
+    data_init(&w->data, w->run_tag, (uint64_t)w->index << 48, w->note);
     if (tracks_init(&w->tracks, w->backend, w->handle, w->n_points, w->series_interval_ns) != 0)
         return err_set(err, STATUS_TARGET, "no memory for the protocol's values");
     return 0;
@@ -139,7 +132,7 @@ static inline void put_read(void *arg, const struct stream_io *io) {
 static inline void put_io(void *arg, const struct stream_io *io) {
     struct filling *f = arg;
     struct request *r = put_any(f, io);
-    if (io->op == IO_WRITE) mark_stamp(r->buf, io->offset, io->len, f->worker->run_tag, &f->worker->mark_counter);
+    if (io->op == IO_WRITE) data_make(&f->worker->data, r->buf, io->offset, io->len);
 }
 
 static inline __attribute__((always_inline)) void fill_many(struct worker *w, unsigned n) {

@@ -12,6 +12,7 @@
 #include "engine/depth.h"
 #include "engine/rate.h"
 #include "engine/tracks.h"
+#include "pattern/data.h"
 #include "pattern/pattern.h"
 #include "pattern/stream.h"
 #include "result/record.h"
@@ -40,6 +41,7 @@ struct worker {
     uint64_t base, size, seed;
     unsigned round, index, workers;
     uint32_t run_tag;    /* in the marks of this run's data */
+    const struct data_note *note; /* NULL: none; not owned */
     struct clock *clock; /* virtual: the worker's own */
     int64_t drain_limit; /* ns after the end for the drain */
     int64_t series_interval_ns;
@@ -73,7 +75,7 @@ struct worker {
     unsigned n_free, n_batch, depth_limit;
     char *buffers;
     size_t stride;
-    uint64_t mark_counter;
+    struct data data; /* of what it writes */
     uint64_t budget; /* bytes still to issue in the window; UINT64_MAX: no limit */
     uint64_t writes_since_flush, since_pause;
     int64_t pause_until;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pattern/mark.h"
 
-#define MARK_MAGIC_BITS 0xffffffffffULL
+#define MAGIC_BITS 40
 
-void mark_stamp_rest(void *buf, size_t at, size_t len, uint32_t run, uint64_t *counter) {
-    uint64_t c = *counter;
-    for (; at < len; at += MARK_STEP) mark_put((char *)buf + at, run, c++);
-    *counter = c;
-}
-
-bool mark_is_ours(const void *buf) {
-    uint64_t word;
-    memcpy(&word, buf, sizeof(word));
-    return (le64toh(word) & MARK_MAGIC_BITS) == MARK_MAGIC;
+bool mark_read(const void *buf, uint32_t *run, uint64_t *counter) {
+    uint64_t words[2];
+    memcpy(words, buf, sizeof(words));
+    words[0] = le64toh(words[0]);
+    words[1] = le64toh(words[1]);
+    if ((words[0] ^ MARK_MAGIC) << (64 - MAGIC_BITS) != 0) return false;
+    if (run) *run = (uint32_t)(words[1] >> 32);
+    if (counter) *counter = words[0] >> MAGIC_BITS << 32 | (uint32_t)words[1];
+    return true;
 }
 
 /* Equal to itself one byte further on, from a zero: then all are zero, and memcmp may use whatever the CPU has. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The mark by which samedisk recognises its own data.
+/* The mark: which run wrote a block, and by which of its writes.
  *
  * 16 bytes stand at every offset of the target that is a multiple of 4096 (MARK_STEP): whatever of ours was written
- * there last, of any size or alignment, a mark is there. An I/O that covers no such offset gets one at its own start.
- * The rest of the data is random: it does not compress, and because of the marks no two 4 KiB blocks are the same. */
+ * there last, of any size or alignment, a mark is there. That a block really is ours is what data.h tells: a mark
+ * alone proves nothing. */
 #ifndef PATTERN_MARK_H
 #define PATTERN_MARK_H
 
@@ -25,21 +25,9 @@ static inline void mark_put(void *at, uint32_t run, uint64_t counter) {
     memcpy(at, words, sizeof(words));
 }
 
-/* mark_stamp's: all marks from byte `at` of the buffer on. */
-void mark_stamp_rest(void *buf, size_t at, size_t len, uint32_t run, uint64_t *counter);
-
-/* Writes the marks into the `len` bytes that go to `offset` (both multiples of 512). `run` tells runs apart, `counter`
- * is advanced by the number of marks. Data path: one 16-byte store per 4 KiB; the usual 4 KiB take about 20
- * instructions. */
-static inline void mark_stamp(void *buf, uint64_t offset, size_t len, uint32_t run, uint64_t *counter) {
-    size_t at = -offset & (MARK_STEP - 1);
-    if (at >= len) at = 0;
-    mark_put((char *)buf + at, run, (*counter)++);
-    if (__builtin_expect(at + MARK_STEP < len, 0)) mark_stamp_rest(buf, at + MARK_STEP, len, run, counter);
-}
-
-/* Does a mark stand at the start of these bytes (at least MARK_SIZE)? */
-bool mark_is_ours(const void *buf);
+/* Does a mark stand at the start of these bytes (at least MARK_SIZE)? If so, what it says; run and counter may be NULL.
+ */
+bool mark_read(const void *buf, uint32_t *run, uint64_t *counter);
 bool mark_is_zero(const void *buf, size_t len);
 
 #endif

@@ -12,27 +12,23 @@
 
 #include "base/rng.h"
 #include "base/units.h"
+#include "pattern/data.h"
 #include "pattern/mark.h"
 #include "safety/probe.h"
 
-#define SECTOR     512u
 #define READ_DEPTH 8
 #define READ_SIZE  (256u << 10)
 
 /* ---- blocks ---- */
 
-/* A mark stands where our data begins in a block: at its start, or behind sectors that nobody has written yet. */
 static void count_block(struct content *c, const unsigned char *block, size_t len, uint64_t offset) {
-    size_t at = 0;
-
-    while (at < len && mark_is_zero(block + at, len - at < SECTOR ? len - at : SECTOR)) at += SECTOR;
-    if (at >= len) {
-        c->zeros++;
-    } else if (len - at >= MARK_SIZE && mark_is_ours(block + at)) {
-        c->ours++;
-    } else {
+    switch (data_look(block, offset, len)) {
+    case DATA_ZEROS: c->zeros++; break;
+    case DATA_OURS: c->ours++; break;
+    case DATA_FOREIGN:
         if (c->foreign == 0 || offset < c->first_foreign) c->first_foreign = offset;
         c->foreign++;
+        break;
     }
 }
 

@@ -299,21 +299,17 @@ static void a_file_behind_a_loop_device(void **state) {
 }
 
 static int fill(void *arg, uint64_t offset, void *buf, size_t len) {
-    uint64_t *counter = arg;
-    struct rng rng;
-
-    rng_seed(&rng, offset);
-    rng_fill(&rng, buf, len);
-    mark_stamp(buf, offset, len, 1, counter);
+    data_make(arg, buf, offset, len);
     return 0;
 }
 
 static void a_free_device_is_written_and_used_again(void **state) {
     struct bench *b = *state;
     struct blockio *io = NULL;
-    uint64_t counter = 0;
+    struct data data;
 
     NEED_ROOT();
+    data_init(&data, 1, 0, NULL);
     assert_int_equal(attach_loop(b), 0);
     member(b, 0, "fc", &backend_block, b->loop);
     expect_refusal(b, "all zeros (1282 blocks read) were found on");
@@ -322,7 +318,7 @@ static void a_free_device_is_written_and_used_again(void **state) {
     if (safety_apply(&b->wish, &b->report, &b->err) != 0) fail_msg("%s", b->err.msg);
     const struct target *t = &b->target[0];
     assert_int_equal(blockio_open(t->backend, t->handle, &t->facts, &b->clock, 8, 256 << 10, true, &io, &b->err), 0);
-    if (blockio_stream(io, IO_WRITE, SYNC_NONE, 0, 8 * MIB, fill, &counter, &b->err) != 0) fail_msg("%s", b->err.msg);
+    if (blockio_stream(io, IO_WRITE, SYNC_NONE, 0, 8 * MIB, fill, &data, &b->err) != 0) fail_msg("%s", b->err.msg);
     assert_int_equal(blockio_flush(io, NULL, &b->err), 0);
     blockio_close(io);
     target_close(&b->target[0]);

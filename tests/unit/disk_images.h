@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/rng.h"
-#include "pattern/mark.h"
+#include "pattern/data.h"
 
 static inline void put(int fd, uint64_t at, const void *data, size_t len) {
     if (pwrite(fd, data, len, (off_t)at) != (ssize_t)len) abort();
@@ -141,17 +140,15 @@ static inline void mbr_entry(int fd, uint64_t table, unsigned i, unsigned type, 
     put_le(fd, table + 510, 0xaa55, 2);
 }
 
-/* What a run leaves behind: random bytes with marks. */
+/* What a run leaves behind. */
 static inline void image_ours(int fd, uint64_t from, uint64_t to) {
     unsigned char buf[65536];
-    uint64_t counter = 1;
-    struct rng rng;
+    struct data data;
 
-    rng_seed(&rng, 3);
+    data_init(&data, 5, 1, NULL);
     for (uint64_t at = from; at < to;) {
         size_t n = to - at < sizeof(buf) ? (size_t)(to - at) : sizeof(buf);
-        rng_fill(&rng, buf, n);
-        mark_stamp(buf, at, n, 5, &counter);
+        data_make(&data, buf, at, n);
         put(fd, at, buf, n);
         at += n;
     }

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pattern/data.h"
+
+#include <endian.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "pattern/mark.h"
+
+#define WORDS      (DATA_SECTOR / 8) /* of a sector; the last one is the tag */
+#define TAG        (WORDS - 1)
+#define PIECE      (MARK_STEP / DATA_SECTOR) /* sectors under one key */
+#define BASE_BITS  5                         /* of the choice where in the base a piece begins */
+#define BASE       ((1u << BASE_BITS) + PIECE - 1) /* sectors: 20 KiB stay in the first cache */
+#define SEED       0x6a09e667f3bcc908ULL
+#define TAG_KEY    0xc3a5c85c97cb3127ULL /* so that neither zeros nor small numbers carry their tag by chance */
+#define WEIGHT     0x9e3779b97f4a7c15ULL
+#define NOTE_MAGIC 0x7e15b2d90c46ULL
+#define NOTE_AT    (MARK_SIZE + 8) /* behind the mark: a word of magic and length, then the note */
+
+_Static_assert(NOTE_AT + DATA_NOTE_MAX <= 8 * TAG, "a note lies in its block's first sector");
+
+/* ---- the base ---- */
+
+static struct {
+    uint64_t word[BASE * WORDS] __attribute__((aligned(64)));
+    uint64_t sum[BASE]; /* of each sector, see below */
+    uint64_t weights;
+    void (*fill)(void *buf, size_t sectors, uint64_t key);
+} base;
+static pthread_once_t base_once = PTHREAD_ONCE_INIT;
+
+/* The tag comes from the sum of the sector's words, each times an odd weight of its own. It is linear: of words
+ * base + key it is the base's sum + key x the sum of the weights, and nobody has to go over the bytes again. A change
+ * of one word always changes it, one of several with a chance of one in 2^64. */
+static inline uint64_t weight(unsigned i) {
+    return (i + 1) * WEIGHT | 1;
+}
+
+static uint64_t sum_words(const void *sector) {
+    uint64_t words[WORDS], sum = 0;
+    memcpy(words, sector, sizeof(words));
+    for (unsigned i = 0; i < TAG; i++) sum += words[i] * weight(i);
+    return sum;
+}
+
+static inline uint64_t tag_of(uint64_t sum) {
+    return rng_mix(sum ^ TAG_KEY);
+}
+
+/* The sector of the base where the piece of this key begins. */
+static inline size_t begin_of(uint64_t key) {
+    return (size_t)(key * WEIGHT >> (64 - BASE_BITS));
+}
+
+/* Four words at once, for which the compiler takes what the function may use; buffers have any alignment. */
+typedef uint64_t words4 __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint64_t word1 __attribute__((aligned(1), may_alias));
+
+static inline __attribute__((always_inline)) void fill_sectors(void *buf, size_t sectors, uint64_t key) {
+    const size_t from = begin_of(key);
+    const words4 *in = (const words4 *)(const void *)(base.word + from * WORDS);
+    const uint64_t *sum = base.sum + from, keys = key * base.weights;
+    words4 *out = buf;
+
+    for (size_t s = 0; s < sectors; s++, in += WORDS / 4, out += WORDS / 4) {
+#pragma GCC unroll 16
+        for (unsigned i = 0; i < WORDS / 4; i++) out[i] = in[i] + key;
+        ((word1 *)(void *)out)[TAG] = tag_of(sum[s] + keys);
+    }
+}
+
+static void fill_any(void *buf, size_t sectors, uint64_t key) {
+    fill_sectors(buf, sectors, key);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void fill_avx2(void *buf, size_t sectors, uint64_t key) {
+    fill_sectors(buf, sectors, key);
+}
+#endif
+
+static void make_base(void) {
+    struct rng rng;
+    rng_seed(&rng, SEED);
+    rng_fill(&rng, base.word, sizeof(base.word));
+    for (unsigned s = 0; s < BASE; s++) base.sum[s] = sum_words(base.word + s * WORDS);
+    for (unsigned i = 0; i < TAG; i++) base.weights += weight(i);
+    base.fill = fill_any;
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2")) base.fill = fill_avx2;
+#endif
+}
+
+/* ---- making ---- */
+
+void data_init(struct data *d, uint32_t run, uint64_t counter, const struct data_note *note) {
+    pthread_once(&base_once, make_base);
+    *d = (struct data){.fill = base.fill,
+                       .note = note,
+                       .note_at = note ? note->offset : UINT64_MAX,
+                       .seed = rng_mix(run ^ SEED),
+                       .counter = counter,
+                       .run = run};
+}
+
+/* The tag goes with the change of the first two words. */
+static inline void put_mark(void *sector, uint32_t run, uint64_t counter, uint64_t sum) {
+    word1 *word = sector;
+    sum -= word[0] * weight(0) + word[1] * weight(1);
+    mark_put(sector, run, counter);
+    word[TAG] = tag_of(sum + word[0] * weight(0) + word[1] * weight(1));
+}
+
+static inline uint64_t sum_of_first(uint64_t key) {
+    return base.sum[begin_of(key)] + key * base.weights;
+}
+
+static __attribute__((noinline)) void fill_rest(struct data *d, void *buf, size_t len, uint64_t key) {
+    unsigned char last[DATA_SECTOR];
+    d->fill(last, 1, ~key);
+    memcpy(buf, last, len);
+}
+
+void data_make(struct data *d, void *buf, uint64_t offset, size_t len) {
+    unsigned char *at = buf;
+
+    for (size_t left = len; left > 0;) {
+        size_t piece = MARK_STEP - (offset & (MARK_STEP - 1));
+        if (piece > left) piece = left;
+        uint64_t key = rng_mix(d->seed + d->counter);
+        d->fill(at, piece / DATA_SECTOR, key);
+        if ((offset & (MARK_STEP - 1)) == 0 && piece >= DATA_SECTOR) put_mark(at, d->run, d->counter, sum_of_first(key));
+        if (__builtin_expect(piece % DATA_SECTOR != 0, 0))
+            fill_rest(d, at + piece - piece % DATA_SECTOR, piece % DATA_SECTOR, key);
+        if (__builtin_expect(offset == d->note_at, 0) && piece >= DATA_SECTOR)
+            data_put_note(at, d->note->bytes, d->note->len);
+        d->counter++;
+        at += piece;
+        offset += piece;
+        left -= piece;
+    }
+}
+
+/* ---- a note ---- */
+
+void data_put_note(void *block, const void *note, size_t len) {
+    unsigned char *bytes = block;
+    if (len > DATA_NOTE_MAX) len = DATA_NOTE_MAX;
+    uint64_t head = htole64(NOTE_MAGIC << 16 | len);
+    memcpy(bytes + MARK_SIZE, &head, sizeof(head));
+    memcpy(bytes + NOTE_AT, note, len);
+    uint64_t tag = data_tag(block);
+    memcpy(bytes + 8 * TAG, &tag, sizeof(tag));
+}
+
+const void *data_note(const void *block, size_t *len) {
+    const unsigned char *bytes = block;
+    uint64_t head;
+    memcpy(&head, bytes + MARK_SIZE, sizeof(head));
+    head = le64toh(head);
+    if (head >> 16 != NOTE_MAGIC || (head & 0xffff) > DATA_NOTE_MAX) return NULL;
+    if (!mark_read(block, NULL, NULL) || !data_sector_is_ours(block)) return NULL;
+    *len = (size_t)(head & 0xffff);
+    return bytes + NOTE_AT;
+}
+
+/* ---- looking ---- */
+
+uint64_t data_tag(const void *sector) {
+    return tag_of(sum_words(sector));
+}
+
+bool data_sector_is_ours(const void *sector) {
+    uint64_t tag = data_tag(sector);
+    return memcmp((const char *)sector + 8 * TAG, &tag, sizeof(tag)) == 0;
+}
+
+enum data_kind data_look(const void *buf, uint64_t offset, size_t len) {
+    const char *at = buf;
+    bool ours = false;
+
+    for (size_t i = 0; i < len; i += DATA_SECTOR) {
+        size_t n = len - i < DATA_SECTOR ? len - i : DATA_SECTOR;
+        if (mark_is_zero(at + i, n)) continue;
+        if (n < DATA_SECTOR || !data_sector_is_ours(at + i)) return DATA_FOREIGN;
+        if ((offset + i) % MARK_STEP == 0 && !mark_read(at + i, NULL, NULL)) return DATA_FOREIGN;
+        ours = true;
+    }
+    return ours ? DATA_OURS : DATA_ZEROS;
+}
+
+bool data_is_ours(const void *block, size_t len) {
+    return data_look(block, 0, len) == DATA_OURS;
+}
+
+bool data_run_of(const void *block, size_t len, uint32_t *run, uint64_t *counter) {
+    return len >= DATA_SECTOR && data_sector_is_ours(block) && mark_read(block, run, counter);
+}
