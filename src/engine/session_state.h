@@ -11,6 +11,7 @@
 struct place {          /* what the session remembers of a target */
     int64_t idle_ns;    /* depth-1 read before the first run */
     int64_t prepare_ns; /* goes to the target's first record */
+    bool written;       /* there was a first write */
     bool dirty;         /* written since the last flush */
     bool unprepared;    /* filling failed: its runs have errors, though the target is there */
     double *holes;      /* per pattern; NAN: unknown */

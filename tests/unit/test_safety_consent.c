@@ -22,6 +22,7 @@ struct bench {
     size_t n;
     struct safety_destroy destroy[4];
     size_t n_destroy;
+    bool borrowed;
     char by[200], missing[200];
     struct err err;
 };
@@ -65,7 +66,7 @@ static void type(struct bench *b, const char *label, const char *what) {
 }
 
 static bool covers(struct bench *b, size_t i) {
-    return consent_covers(b->destroy, b->n_destroy, b->party, b->n, i, b->by, sizeof(b->by), b->missing,
+    return consent_covers(b->destroy, b->n_destroy, b->party, b->n, i, &b->borrowed, b->by, sizeof(b->by), b->missing,
                           sizeof(b->missing));
 }
 
@@ -216,14 +217,26 @@ static void several_members_of_a_label(void **state) {
 static void one_object_under_two_labels(void **state) {
     struct bench *b = *state;
 
+    struct sameness same;
+
     fill(add_party(b, "iscsi", NAA), ZEROS);
     fill(add_party(b, "fc", NAA), ZEROS);
+    assert_int_equal(sameness_init(&same, 2), 0);
+    b->party[0].same = b->party[1].same = &same;
     type(b, "fc", NULL);
-    assert_true(covers(b, 0) && covers(b, 1));
-    assert_string_equal(b->by, "--destroy fc");
-    b->facts[0].size *= 2; /* one name for two sizes: not one object */
-    assert_false(covers(b, 0));
+    assert_false(covers(b, 0)); /* one name is no proof */
     assert_true(covers(b, 1));
+    sameness_of(&same, 0, 1)->verdict = SAMENESS_ONE;
+    assert_true(covers(b, 0));
+    assert_true(b->borrowed);
+    assert_string_equal(b->by, "--destroy fc");
+    assert_true(covers(b, 1));
+    assert_false(b->borrowed);
+    for (int v = 0; v < SAMENESS_ONE; v++) {
+        sameness_of(&same, 0, 1)->verdict = (enum sameness_verdict)v;
+        assert_false(covers(b, 0));
+    }
+    sameness_free(&same);
 }
 
 static void identities_with_blanks_and_commas(void **state) {

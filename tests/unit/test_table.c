@@ -56,7 +56,7 @@ static struct document *with_pattern(const char *name) {
 #define HEAD                                                                                                           \
     "nfs    NFSv3 TCP 10.0.0.1:/vol1 vm.dat, 4 GiB\n"                                                                  \
     "iscsi  iSCSI 10.0.0.1 iqn.x LUN 0, 4 GiB\n"                                                                       \
-    "The targets are different objects; on the same disks, they lie on other parts of them.\n"                         \
+    "No sign that nfs and iscsi share blocks (384 looked at)\n"                                                         \
     "note: array = EMC Celerra NS-120\n"
 
 static void test_one_round(void **state) {
@@ -170,12 +170,36 @@ static void test_groups(void **state) {
     free(text);
 }
 
-static void test_same_object(void **state) {
+static json_t *pair(const char *a, const char *b, const char *verdict, const char *how) {
+    return json_pack("{s:[s,s], s:s, s:i, s:s}", "targets", a, b, "verdict", verdict, "blocks", 100, "how", how);
+}
+
+static void test_what_was_seen_of_one_object(void **state) {
     (void)state;
+    static const struct {
+        const char *verdict, *line;
+    } cases[] = {{"one object", "nfs and iscsi are the same object (so)"},
+                 {"shared blocks", "nfs and iscsi share what they store (so)"},
+                 {"equal data", "nfs and iscsi may be the same object, or a copy (so)"},
+                 {"different objects", "nfs and iscsi bear one identity, but are two objects (so)"},
+                 {"not confirmed", "nfs and iscsi bear one identity; whether they are one object is not known (so)"},
+                 {"no sign", "No sign that nfs and iscsi share blocks (100 looked at)"},
+                 {"not looked into", "Whether nfs and iscsi share blocks was not looked into"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct document *d = with_pattern("p");
+        json_t *pairs = json_array();
+        json_array_append_new(pairs, pair("nfs", "iscsi", cases[i].verdict, "so"));
+        document_sameness(d, pairs);
+        madeup_add(d, madeup_run("p", "nfs", 1, 10, 1000));
+        expect_line(d, cases[i].line);
+    }
     struct document *d = with_pattern("p");
-    document_target(d, madeup_target("fc", "SCSI disk", "naa.6006"));
-    madeup_add(d, madeup_run("p", "fc", 1, 10, 1000));
-    expect_line(d, "\niscsi and fc are the same object\n");
+    json_t *pairs = json_array();
+    json_array_append_new(pairs, pair("nfs", "iscsi", "no sign", ""));
+    json_array_append_new(pairs, pair("nfs", "fc", "no sign", ""));
+    document_sameness(d, pairs);
+    madeup_add(d, madeup_run("p", "nfs", 1, 10, 1000));
+    expect_line(d, "No sign that any of the targets share blocks (200 looked at)");
 }
 
 static void test_target_left_out(void **state) {
@@ -349,7 +373,7 @@ int main(void) {
         cmocka_unit_test(test_names_cannot_act_on_the_terminal),
         cmocka_unit_test(test_durability_per_target),
         cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_same_object),
+        cmocka_unit_test(test_what_was_seen_of_one_object),
         cmocka_unit_test(test_target_left_out),
         cmocka_unit_test(test_nothing_was_run),
         cmocka_unit_test(test_words_only_where_they_are_due),

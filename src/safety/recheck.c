@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "safety/recheck.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "safety/content.h"
+
+static bool had_signature(const struct content *before, const struct content_signature *s) {
+    for (unsigned i = 0; before && i < before->n; i++) {
+        const struct content_signature *had = &before->signature[i];
+        if (strcmp(had->name, s->name) == 0 && strcmp(had->text, s->text) == 0 && had->start == s->start) return true;
+    }
+    return false;
+}
+
+/* What was consented to may have become less, never more or other. */
+static bool still_covered(const struct content *before, const struct content *now) {
+    enum content_kind was = before ? content_kind(before) : CONTENT_ZEROS;
+
+    for (unsigned i = 0; i < now->n; i++)
+        if (!had_signature(before, &now->signature[i])) return false;
+    return now->foreign == 0 || was == CONTENT_UNKNOWN || was == CONTENT_KNOWN;
+}
+
+int recheck_member(const struct target *t, const struct safety_decision *d, struct err *err) {
+    const struct member *m = &t->member[d->member];
+    struct content *now = malloc(sizeof(*now));
+    char url[300], found[400], before[400] = "nothing";
+    int rc = 0;
+
+    if (!now) return err_set(err, STATUS_TARGET, "no memory");
+    text_safe(url, sizeof(url), m->url, strlen(m->url));
+    if (content_examine(m->backend, m->handle, &m->facts, t->clock, d->from, d->to, now, err) != 0) {
+        err->status = STATUS_TARGET;
+        rc = err_prefix(err, "%s: looking once more at what is on %s", t->label, url);
+    } else if (!still_covered(d->content, now)) {
+        if (d->content) content_describe(d->content, before, sizeof(before));
+        rc = err_set(err, STATUS_TARGET,
+                     "%s: not written: %s was found on %s right before its first write; when the plan was made there "
+                     "was %s, and only that was consented to",
+                     t->label, content_describe(now, found, sizeof(found)), url, before);
+    }
+    free(now);
+    return rc;
+}

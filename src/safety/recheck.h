@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Consent is for what was found; what came afterwards is not covered. Private to this folder. */
+#ifndef SAFETY_RECHECK_H
+#define SAFETY_RECHECK_H
+
+#include "safety/safety.h"
+
+/* Looks at the member again, through the handle that will write. -1 (STATUS_TARGET): there is what the decision was not
+ * made for, or it cannot be read. */
+int recheck_member(const struct target *t, const struct safety_decision *d, struct err *err);
+
+#endif
