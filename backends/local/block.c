@@ -27,6 +27,7 @@
 #include "backends/local/blockdev.h"
 #include "backends/local/helpers.h"
 #include "backends/local/kernel.h"
+#include "backends/local/lock.h"
 #include "backends/local/mountinfo.h"
 #include "backends/local/multipath.h"
 #ifdef HAVE_LIBURING
@@ -53,6 +54,7 @@ struct handle {
     bool plain_stable, direct, uring;
     struct kernel_conf asked;
     struct kernel kernel;
+    struct lock *lock;
 };
 
 struct context {            /* one of the three */
@@ -245,6 +247,7 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
     if (how->mode == OPEN_READ) ask_in_use(path, st.st_rdev, f);
     *h = (struct handle){.fd = fd, .rdev = st.st_rdev, .plain_stable = f->volatile_cache == ANSWER_NO,
                          .direct = conf->direct, .uring = conf->engine == ENGINE_IO_URING, .asked = conf->kernel};
+    lock_take(fd, how->mode == OPEN_WRITE, &h->lock, f);
     *out = h;
     return 0;
 fail:
@@ -255,6 +258,7 @@ fail:
 static void block_close(struct handle *h) {
     if (!h) return;
     kernel_put_back(&h->kernel);
+    lock_give(h->lock);
     close(h->fd);
     free(h);
 }
