@@ -20,10 +20,14 @@ void claim_place(struct claim *c, struct target *t, uint64_t from, uint64_t to) 
 
 static int open_io(const struct claim *c, bool write, struct blockio **io, unsigned char **buf, struct err *err) {
     const struct target *t = c->target;
+    /* One member is reached without the latency that delay= adds. */
+    bool single = t->n_members == 1;
+    const struct backend *backend = single ? t->member[0].backend : t->backend;
+    struct handle *h = single ? t->member[0].handle : t->handle;
 
     *buf = malloc(c->unit);
     if (!*buf) return err_set(err, STATUS_TARGET, "no memory");
-    if (blockio_open(t->backend, t->handle, &t->facts, t->clock, 1, c->unit, write, io, err) == 0) return 0;
+    if (blockio_open(backend, h, &t->facts, t->clock, 1, c->unit, write, io, err) == 0) return 0;
     free(*buf);
     return -1;
 }

@@ -21,8 +21,11 @@ struct search {
 
 static int look_at(struct search *s, struct blockio *io, uint64_t offset, bool at_its_place, struct err *err) {
     if (blockio_read(io, offset, s->buf, s->unit, err) != 0) return -1;
-    uint32_t run;
-    bool ours = data_run_of(s->buf, MARK_STEP, &run, NULL);
+    uint32_t run = 0;
+    bool ours = false;
+    /* A file system may put a file's blocks at any sector. */
+    for (uint32_t sector = 0; sector < s->unit && !ours; sector += DATA_SECTOR)
+        ours = data_run_of(s->buf + sector, DATA_SECTOR, &run, NULL);
     for (unsigned i = 0; i < s->n; i++) {
         bool found = ours && s->tag[i] == run;
         s->out[i].blocks++;
