@@ -200,6 +200,7 @@ static enum status execute(struct run_plan *r) {
     struct err err;
     /* Files are created from here on: a signal no longer ends the process where it stands. */
     volatile sig_atomic_t *interrupted = interrupt_catch();
+    r->wish.interrupted = interrupted;
     enum status status;
     if (safety_apply(&r->wish, &r->report, &err) || adjust_all(r, &err) || begin_guard(&run, &err)) {
         status = complain(&err);

@@ -113,11 +113,9 @@ static int before_write(struct session *s, unsigned i, struct err *err) {
 static int fill(struct session *s, unsigned i, struct err *err) {
     struct target *t = s->plan->targets[i];
     session_enter(s, PHASE_FILL, t);
-    if (before_write(s, i, err) != 0) {
-        t->unfilled = false; /* whatever is there now, it is not what was made for this plan */
-        return -1;
-    }
-    int result = 0;
+    int result = before_write(s, i, err);
+    if (result < 0) t->unfilled = false; /* whatever is there now, it is not what was made for this plan */
+    if (result != 0) return result;
     if (!same_object_before(s, i)) {
         struct prepare p = prepare_for(s, i, s->from, s->to);
         result = prepare_fill(&p, err);
@@ -209,9 +207,10 @@ static int approach(struct session *s, unsigned ti, const struct pattern *p, str
     struct target *t = s->plan->targets[ti];
     struct settle settled;
     if (flush_dirty(s, r, err) != 0) return -1;
-    if (pattern_writes(p) && before_write(s, ti, err) != 0) return -1;
+    int result = pattern_writes(p) ? before_write(s, ti, err) : 0;
+    if (result) return result;
     t->unfilled = false; /* it is used as it is */
-    int result = apply_cache(s, ti, p, r, err);
+    result = apply_cache(s, ti, p, r, err);
     if (result) return result;
     session_enter(s, PHASE_SETTLE, t);
     result = settle_wait(t, p->offset, p->offset + p->size, s->plan->seed + s->progress.run, s->place[ti].idle_ns,

@@ -45,7 +45,7 @@ struct session_hooks {
      * NULL. */
     void (*say)(void *arg, const char *line);
     /* Right before a target's first write (`first`), and before each later run that writes to it: may it? -1: the target
-     * is lost, with the reason in `err`. plan->same may have learned something. May be NULL. */
+     * is lost, with the reason in `err`; 1: interrupted. plan->same may have learned something. May be NULL. */
     int (*before_write)(void *arg, unsigned target, bool first, struct err *err);
     /* A target could not be filled to the end. May be NULL. */
     void (*not_filled)(void *arg, unsigned target);

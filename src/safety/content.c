@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/rng.h"
@@ -16,12 +18,30 @@
 #include "pattern/mark.h"
 #include "safety/probe.h"
 
-#define READ_DEPTH 8
+#define READ_DEPTH 16
 #define READ_SIZE  (256u << 10)
+/* Samples come in batches of CONTENT_SAMPLES: at least one, more while there is time, at most so many. */
+#define BATCHES     8
+#define SAMPLE_TIME (2 * NS_PER_SEC)
+/* A range up to this is read whole without sampling it first. */
+#define SMALL (64u << 20)
+/* All samples were ours: the rest is read for so long. */
+#define OWN_TIME (3 * NS_PER_SEC)
+
+struct look {
+    const struct content_wish *wish;
+    struct probe_image *image;
+    uint64_t from, to;
+    uint64_t head, tail; /* what lies before `head` and from `tail` on has been read for signatures, and was counted */
+    struct rng rng;
+    struct content *out; /* what the counts go to */
+    int64_t until;       /* when to stop reading; INT64_MAX: never */
+};
 
 /* ---- blocks ---- */
 
 static void count_block(struct content *c, const unsigned char *block, size_t len, uint64_t offset) {
+    c->looked += len;
     switch (data_look(block, offset, len)) {
     case DATA_ZEROS: c->zeros++; break;
     case DATA_OURS: c->ours++; break;
@@ -32,113 +52,177 @@ static void count_block(struct content *c, const unsigned char *block, size_t le
     }
 }
 
-/* What of the len bytes at `offset` lies in [from, to), by blocks. Both ends of a block that is cut stay what they are.
+/* What of the len bytes at `offset` lies in the range, by blocks. Both ends of a block that is cut stay what they are.
  */
-static void count_bytes(struct content *c, const unsigned char *buf, uint64_t offset, size_t len, uint64_t from,
-                        uint64_t to) {
-    uint64_t end = offset + len < to ? offset + len : to;
+static void count_bytes(struct look *l, const unsigned char *buf, uint64_t offset, size_t len) {
+    uint64_t end = offset + len < l->to ? offset + len : l->to;
 
-    for (uint64_t at = offset > from ? offset : from; at < end;) {
+    for (uint64_t at = offset > l->from ? offset : l->from; at < end;) {
         uint64_t next = (at / MARK_STEP + 1) * MARK_STEP;
         if (next > end) next = end;
-        count_block(c, buf + (at - offset), (size_t)(next - at), at);
+        count_block(l->out, buf + (at - offset), (size_t)(next - at), at);
         at = next;
     }
 }
 
-static int count_sample(struct probe_image *image, uint64_t at, uint64_t from, uint64_t to, struct content *c,
-                        struct err *err) {
-    uint32_t unit = image->block > MARK_STEP ? image->block : MARK_STEP;
+static int see_bytes(void *arg, uint64_t offset, void *buf, size_t len) {
+    struct look *l = arg;
+
+    count_bytes(l, buf, offset, len);
+    if (l->wish->interrupted && *l->wish->interrupted) return CONTENT_INTERRUPTED;
+    return l->until != INT64_MAX && clock_now(l->wish->clock) >= l->until ? CONTENT_NO_TIME : 0;
+}
+
+/* ---- samples ---- */
+
+static uint32_t unit_of(const struct look *l) {
+    return l->image->block > MARK_STEP ? l->image->block : MARK_STEP;
+}
+
+static int look_at(struct look *l, uint64_t at, struct err *err) {
+    uint32_t unit = unit_of(l);
 
     at -= at % unit;
-    size_t len = image->size - at < unit ? (size_t)(image->size - at) : unit;
-    if (blockio_read(image->io, at, image->buf, len, err) != 0) return -1;
-    count_bytes(c, image->buf, at, len, from, to);
-    return 0;
+    size_t len = l->image->size - at < unit ? (size_t)(l->image->size - at) : unit;
+    if (blockio_read(l->image->io, at, l->image->buf, len, err) != 0) return -1;
+    return see_bytes(l, at, l->image->buf, len);
 }
 
-/* One block in each of 256 equal parts, at a place that is random but the same each time, and the first and the last.
- */
-static int count_samples(struct probe_image *image, uint64_t from, uint64_t to, struct content *c, struct err *err) {
-    uint64_t first = from / MARK_STEP, blocks = (to - 1) / MARK_STEP - first + 1;
-    unsigned samples = blocks < CONTENT_SAMPLES ? (unsigned)blocks : CONTENT_SAMPLES;
-    struct rng rng;
+/* One block in each of equal parts of [low, high), whole blocks, at random places. */
+static int look_at_some(struct look *l, uint64_t low, uint64_t high, struct err *err) {
+    uint64_t place[CONTENT_SAMPLES], unit = unit_of(l), blocks = (high - low) / unit;
+    unsigned n = blocks < CONTENT_SAMPLES ? (unsigned)blocks : CONTENT_SAMPLES;
+    int rc = 0;
 
-    rng_seed(&rng, image->size ^ from);
-    for (unsigned i = 0; i < samples; i++) {
-        uint64_t low = (uint64_t)((unsigned __int128)blocks * i / samples);
-        uint64_t high = (uint64_t)((unsigned __int128)blocks * (i + 1) / samples);
-        uint64_t block = low + rng_below(&rng, high - low);
-        if (count_sample(image, (first + block) * MARK_STEP, from, to, c, err) != 0) return -1;
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t first = (uint64_t)((unsigned __int128)blocks * i / n);
+        uint64_t next = (uint64_t)((unsigned __int128)blocks * (i + 1) / n);
+        place[i] = low + (first + rng_below(&l->rng, next - first)) * unit;
     }
-    if (count_sample(image, from, from, to, c, err) != 0) return -1;
-    return count_sample(image, to - 1, from, to, c, err);
+    if (!l->wish->facts->max_io || l->wish->facts->max_io >= unit)
+        return blockio_read_places(l->image->io, place, n, (uint32_t)unit, see_bytes, l, err);
+    for (unsigned i = 0; i < n && rc == 0; i++) rc = look_at(l, place[i], err);
+    return rc;
 }
 
-/* The piece before the first multiple of 4096 may be ours and have no mark: it is foreign only if nothing else is ours.
- */
-static int count_first_piece(struct probe_image *image, uint64_t from, uint64_t to, struct content *c,
-                             struct err *err) {
-    struct content piece = {.n = 0};
+/* The first block, the last one, and some of those between; but none that has been counted. */
+static int look_at_samples(struct look *l, struct err *err) {
+    uint64_t unit = unit_of(l), low = l->from > l->head ? l->from : l->head, high = l->to < l->tail ? l->to : l->tail;
+    int64_t enough = clock_now(l->wish->clock) + SAMPLE_TIME;
+    int rc = 0;
 
-    if (count_sample(image, from, from, to, &piece, err) != 0) return -1;
-    c->zeros += piece.zeros;
-    c->ours += piece.ours;
-    if (c->ours > 0 || piece.foreign == 0) return 0;
-    c->foreign += piece.foreign;
-    c->first_foreign = from;
+    if (low >= high) return 0;
+    if (low == l->from) rc = look_at(l, low, err);
+    if (rc == 0 && high == l->to) rc = look_at(l, high - 1, err);
+    if (low == l->from) low = low - low % unit + unit;
+    if (high == l->to) high = (high - 1) - (high - 1) % unit;
+    for (unsigned i = 0; i < BATCHES && rc == 0 && low < high; i++) {
+        rc = look_at_some(l, low, high, err);
+        if (clock_now(l->wish->clock) >= enough) break;
+    }
+    return rc;
+}
+
+/* ---- the whole range ---- */
+
+/* Every block of the range. What had been sampled is counted anew, unless there was no time to get to the end. */
+static int look_at_all(struct look *l, struct err *err) {
+    struct content all = {.n = 0}, *samples = l->out;
+    uint64_t unit = unit_of(l), low = l->from - l->from % unit, high = l->to + (unit - 1);
+
+    high -= high % unit;
+    if (high > l->image->size) high = l->image->size;
+    l->out = &all;
+    int rc = blockio_stream(l->image->io, IO_READ, SYNC_NONE, low, high - low, see_bytes, l, err);
+    l->out = samples;
+    if (rc != 0 && rc != CONTENT_NO_TIME) return rc;
+    if (rc == 0 || all.foreign > 0 || all.looked > samples->looked) {
+        samples->ours = all.ours;
+        samples->zeros = all.zeros;
+        samples->foreign = all.foreign;
+        samples->looked = all.looked;
+        samples->first_foreign = all.first_foreign;
+    }
     return 0;
+}
+
+/* A foreign block decides it; otherwise a range of up to CONTENT_DENSE is read whole, as long as it takes where zeros
+ * are in question: what somebody has begun to write there may be small. */
+static int look_at_range(struct look *l, struct err *err) {
+    bool small = l->to - l->from <= SMALL;
+    struct content *c = l->out;
+    int rc = 0;
+
+    if (l->from >= l->to) return 0;
+    if (!small) rc = look_at_samples(l, err);
+    if (rc != 0 || l->to - l->from > CONTENT_DENSE || c->foreign > 0) return rc;
+    if (c->n > 0 && !small) return 0; /* it has a name already */
+    if (c->ours > 0 && c->zeros == 0 && !small) l->until = clock_now(l->wish->clock) + OWN_TIME;
+    return look_at_all(l, err);
 }
 
 /* ---- the examination ---- */
 
-static int examine(struct probe_image *image, uint64_t from, uint64_t to, struct content *out, struct err *err) {
-    size_t head = image->size < CONTENT_HEAD ? (size_t)image->size : CONTENT_HEAD;
-    uint64_t rest = image->size - head, begin = (from + MARK_STEP - 1) / MARK_STEP * MARK_STEP;
-    size_t tail = rest < CONTENT_TAIL ? (size_t)rest : CONTENT_TAIL;
-
-    if (probe_copy(image, 0, head, err) != 0) return -1;
-    count_bytes(out, image->buf, 0, head, begin, to);
-    if (tail > 0) {
-        /* Copied from a multiple of 4096 on, so that blocks are counted whole. */
-        uint64_t at = (image->size - tail) / MARK_STEP * MARK_STEP;
-        if (at < head) at = head;
-        if (probe_copy(image, at, (size_t)(image->size - at), err) != 0) return -1;
-        count_bytes(out, image->buf, at, (size_t)(image->size - at), begin, to);
-    }
-    if (probe_run(image, out, err) != 0) return -1;
-    if (begin < to && count_samples(image, begin, to, out, err) != 0) return -1;
-    if (from < begin && from < to && count_first_piece(image, from, begin < to ? begin : to, out, err) != 0) return -1;
+static int copy_end(struct look *l, uint64_t from, uint64_t to, struct err *err) {
+    if (probe_copy(l->image, from, (size_t)(to - from), err) != 0) return -1;
+    count_bytes(l, l->image->buf, from, (size_t)(to - from));
     return 0;
 }
 
-int content_examine(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
-                    uint64_t from, uint64_t to, struct content *out, struct err *err) {
+static int examine(struct look *l, struct err *err) {
+    uint64_t size = l->image->size, end = size > CONTENT_TAIL ? size - CONTENT_TAIL : 0;
+
+    l->head = size < CONTENT_HEAD ? size : CONTENT_HEAD;
+    l->tail = end - end % unit_of(l);
+    if (l->tail < l->head) l->tail = l->head;
+    if (copy_end(l, 0, l->head, err) != 0 || (l->tail < size && copy_end(l, l->tail, size, err) != 0)) return -1;
+    if (probe_run(l->image, l->out, err) != 0) return -1;
+    return look_at_range(l, err);
+}
+
+int content_look(const struct content_wish *wish, struct content *out, struct err *err) {
+    const struct facts *facts = wish->facts;
     struct probe_image *image = calloc(1, sizeof(*image));
+    struct look l = {.wish = wish, .image = image, .from = wish->from, .to = wish->to, .out = out, .until = INT64_MAX};
+    uint64_t seed = wish->seed;
     int rc = -1;
 
     memset(out, 0, sizeof(*out));
     if (!image) return err_set(err, STATUS_TARGET, "no memory");
+    /* Without random numbers of the kernel's the places could be foreseen; that is no reason not to look. */
+    if (seed == 0 && getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
+        seed = (uint64_t)clock_now(wish->clock);
+    rng_seed(&l.rng, seed);
     image->fd = memfd_create("samedisk-content", MFD_CLOEXEC);
     image->size = facts->size;
     image->block = facts->block ? facts->block : 1;
     image->buf = malloc(CONTENT_HEAD > image->block ? CONTENT_HEAD : image->block);
-    if (to > facts->size) to = facts->size;
+    if (l.to > facts->size) l.to = facts->size;
+    out->range = l.from < l.to ? l.to - l.from : 0;
     if (!image->buf) {
         err_set(err, STATUS_TARGET, "no memory for %u bytes", CONTENT_HEAD);
     } else if (image->fd < 0 || facts->size > INT64_MAX || ftruncate(image->fd, (off_t)facts->size) != 0) {
         err_set(err, STATUS_TARGET, "a sparse copy of %" PRIu64 " bytes in memory, to look for signatures: %s",
                 facts->size, facts->size > INT64_MAX ? strerror(EFBIG) : strerror(errno));
-    } else if (blockio_open(backend, h, facts, clock, READ_DEPTH, READ_SIZE, false, &image->io, err) == 0) {
-        rc = examine(image, from, to, out, err);
+    } else if (blockio_open(wish->backend, wish->handle, facts, wish->clock, READ_DEPTH, READ_SIZE, false, &image->io,
+                            err) == 0) {
+        rc = examine(&l, err);
     }
-    if (rc != 0 && err->status == STATUS_IO)
+    if (rc == -1 && err->status == STATUS_IO)
         err->status = STATUS_TARGET; /* nothing was measured yet: it just cannot be read */
     blockio_close(image->io);
     if (image->fd >= 0) close(image->fd);
     free(image->buf);
     free(image);
     return rc;
+}
+
+int content_examine(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
+                    uint64_t from, uint64_t to, struct content *out, struct err *err) {
+    const struct content_wish wish = {
+        .backend = backend, .handle = h, .facts = facts, .clock = clock, .from = from, .to = to};
+
+    return content_look(&wish, out, err);
 }
 
 /* ---- words ---- */
@@ -195,11 +279,29 @@ static const char *describe_signatures(const struct content *c, char *buf, size_
     return buf;
 }
 
+/* How much of the range was read, if not all of it: two figures, and rounded down. */
+static const char *share_words(const struct content *c, char *buf, size_t len) {
+    double percent = c->range ? 100.0 * (double)c->looked / (double)c->range : 0;
+    int digits = 0;
+
+    buf[0] = '\0';
+    if (c->looked >= c->range) return buf;
+    for (double p = percent; p < 10 && digits < 9; p *= 10) digits++;
+    double step = pow(10, -digits);
+    snprintf(buf, len, " (only %.*f %% of it was read)", digits, floor(percent / step) * step);
+    return buf;
+}
+
 const char *content_describe(const struct content *c, char *buf, size_t len) {
+    char share[64];
+
     switch (content_kind(c)) {
     case CONTENT_KNOWN: return describe_signatures(c, buf, len);
-    case CONTENT_ZEROS: snprintf(buf, len, "all zeros (%u blocks read)", c->zeros); break;
-    case CONTENT_OWN: snprintf(buf, len, "samedisk data"); break;
+    case CONTENT_ZEROS:
+        snprintf(buf, len, "all zeros%s", c->range && c->looked >= c->range ? " (all of it was read)"
+                                                                          : share_words(c, share, sizeof(share)));
+        break;
+    case CONTENT_OWN: snprintf(buf, len, "samedisk data%s", share_words(c, share, sizeof(share))); break;
     case CONTENT_UNKNOWN:
         snprintf(buf, len, "unknown data (%u of %u blocks read, the first at offset %" PRIu64 ")", c->foreign,
                  c->foreign + c->ours + c->zeros, c->first_foreign);

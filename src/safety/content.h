@@ -4,6 +4,7 @@
 #ifndef SAFETY_CONTENT_H
 #define SAFETY_CONTENT_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +14,8 @@
 #define CONTENT_SIGNATURES 64
 #define CONTENT_HEAD       (4u << 20) /* read at the start of the object and of every partition */
 #define CONTENT_TAIL       (2u << 20) /* read at their ends: md 1.0, ZFS, the second GPT lie there */
-#define CONTENT_SAMPLES    256
+#define CONTENT_SAMPLES    256        /* at least, where the range is not read whole */
+#define CONTENT_DENSE      (1u << 30) /* a range up to this is read whole, unless samples of it were foreign */
 
 struct content_signature {
     char name[32];      /* the word that names it back: "ext4", "gpt", "LVM2_member", "VMFS" */
@@ -26,6 +28,7 @@ struct content {
     struct content_signature signature[CONTENT_SIGNATURES];
     unsigned n;
     bool more; /* there were more than fit, or more partitions than were looked into */
+    uint64_t range, looked; /* bytes: of the range, and of it that were read for these counts */
     /* blocks of 4 KiB of the range: */
     unsigned ours, zeros, foreign;
     uint64_t first_foreign; /* offset; where foreign > 0 */
@@ -33,13 +36,29 @@ struct content {
 
 enum content_kind { CONTENT_ZEROS, CONTENT_OWN, CONTENT_UNKNOWN, CONTENT_KNOWN };
 
-/* Reads the object through its backend and fills `out`. [from, to) is the range that will be written. Error:
- * STATUS_TARGET. */
+struct content_wish {
+    const struct backend *backend;
+    struct handle *handle;
+    const struct facts *facts;
+    struct clock *clock;
+    uint64_t from, to; /* the range that will be written */
+    uint64_t seed;     /* of the samples' places; 0: nobody can foresee them */
+    volatile sig_atomic_t *interrupted; /* may be NULL */
+};
+
+enum { CONTENT_INTERRUPTED = 1, CONTENT_NO_TIME = 2 }; /* the second one is content.c's own */
+
+/* Reads the object through its backend and fills `out`. A range of up to CONTENT_DENSE is read whole: all of it where
+ * there are zeros, for some seconds where it looks like ours. Of a larger one the first block, the last one, and samples
+ * at random places are read. 0, or CONTENT_INTERRUPTED, or -1 (STATUS_TARGET). */
+int content_look(const struct content_wish *wish, struct content *out, struct err *err);
+/* The same with random places, and without an end before it is done. */
 int content_examine(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
                     uint64_t from, uint64_t to, struct content *out, struct err *err);
 /* A signature anywhere outweighs everything; then foreign blocks; then ours. */
 enum content_kind content_kind(const struct content *c);
-/* "all zeros (514 blocks read)", "samedisk data", "GPT partition table with 2 partitions; partition 1 at 1 MiB: ..."; returns buf. */
+/* "all zeros (all of it was read)", "samedisk data (only 0.02 % of it was read)",
+ * "GPT partition table with 2 partitions; partition 1 at 1 MiB: ..."; returns buf. */
 const char *content_describe(const struct content *c, char *buf, size_t len);
 /* Does the user's word mean this signature? Any case; "mbr" is dos, "vmfs_volume_member" is VMFS. */
 bool content_is_named(const struct content_signature *s, const char *word);

@@ -250,7 +250,8 @@ int safety_guard_before_write(struct safety_guard *g, unsigned t, bool first, co
         const struct safety_decision *d = &g->report->decision[i];
         struct target *target = g->wish->targets[t];
         if (d->target != t || target->member[d->member].facts.kind == OBJECT_NULL) continue;
-        if (recheck_member(target, d, err) != 0) return -1;
+        int rc = recheck_member(target, d, g->wish->interrupted, err);
+        if (rc != 0) return rc;
     }
     return look_through(g, t, fill_tag, err);
 }

@@ -18,7 +18,7 @@ int safety_guard_begin(const struct safety_wish *wish, struct safety_report *rep
 const struct data_note *safety_guard_note(const struct safety_guard *g, unsigned target);
 /* Right before target `t` is written: is our record still there? The first time also: is there nothing but what was
  * consented to, and are blocks of the targets that were filled before (`fill_tag` of each in its marks) found in it? -1:
- * it must not be written (STATUS_TARGET). */
+ * it must not be written (STATUS_TARGET). 1: interrupted while looking. */
 int safety_guard_before_write(struct safety_guard *g, unsigned t, bool first, const uint32_t *fill_tag,
                               struct err *err);
 /* Gives back what was taken. NULL is allowed. */

@@ -5,13 +5,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "pattern/data.h"
 #include "pattern/mark.h"
 
-#define CHUNK       4096u
+#define CHUNK       MARK_STEP
 #define VMFS_OFFSET (1u << 20)
 #define PROBES_MAX  1000 /* signatures that one probe may give */
 
@@ -27,9 +29,12 @@ int probe_copy(struct probe_image *image, uint64_t offset, size_t len, struct er
     if (offset >= image->size) return 0;
     if (len > image->size - offset) len = (size_t)(image->size - offset);
     if (blockio_read(image->io, offset, image->buf, len, err) != 0) return -1;
-    for (size_t at = 0; at < len; at += CHUNK) {
-        size_t n = len - at < CHUNK ? len - at : CHUNK;
-        if (mark_is_zero(image->buf + at, n)) continue; /* stays a hole */
+    for (size_t at = 0, n; at < len; at += n) {
+        n = CHUNK - (size_t)((offset + at) % CHUNK);
+        if (n > len - at) n = len - at;
+        enum data_kind kind = data_look(image->buf + at, offset + at, n);
+        if (kind == DATA_ZEROS) continue; /* stays a hole */
+        if (kind == DATA_FOREIGN) image->foreign = true;
         if (pwrite(image->fd, image->buf + at, n, (off_t)(offset + at)) != (ssize_t)n)
             return err_set(err, STATUS_TARGET, "the copy in memory, to look for signatures: %s", strerror(errno));
     }
@@ -112,10 +117,39 @@ static void add(struct content *c, const char *name, const char *text, uint64_t 
     s->partition = partition;
 }
 
-static void add_found(blkid_probe pr, struct content *c, uint64_t start, unsigned partition) {
+/* ---- our own data that looks like something ---- */
+
+/* Are these bytes of the copy, as far as their sectors go, ours? */
+static bool is_ours(const struct probe_image *image, uint64_t at, size_t len) {
+    uint64_t first = at / DATA_SECTOR * DATA_SECTOR;
+    unsigned char sector[DATA_SECTOR];
+
+    for (; first < at + len; first += DATA_SECTOR)
+        if (pread(image->fd, sector, sizeof(sector), (off_t)first) != (ssize_t)sizeof(sector) ||
+            !data_sector_is_ours(sector))
+            return false;
+    return true;
+}
+
+/* Random bytes hold a signature now and then: one place in 65536 says 55 AA, and a table of an Atari has no magic at
+ * all. Where the magic stands in a sector that proves itself to be ours, nobody has put it there. A signature without a
+ * place is none if all that was copied is ours or zero, and its beginning is ours. */
+static bool is_imitation(const struct probe_image *image, blkid_probe pr, uint64_t start) {
+    bool table = !value_of(pr, "TYPE") && value_of(pr, "PTTYPE");
+    const char *offset = value_of(pr, table ? "PTMAGIC_OFFSET" : "SBMAGIC_OFFSET"), *magic;
+    size_t len = 0;
+
+    if (!offset) return !image->foreign && is_ours(image, start, DATA_SECTOR);
+    if (blkid_probe_lookup_value(pr, table ? "PTMAGIC" : "SBMAGIC", &magic, &len) != 0 || len == 0) len = 1;
+    return is_ours(image, start + strtoull(offset, NULL, 10), len);
+}
+
+static void add_found(const struct probe_image *image, blkid_probe pr, struct content *c, uint64_t start,
+                      unsigned partition) {
     const char *type = value_of(pr, "TYPE"), *table = value_of(pr, "PTTYPE");
     char text[160];
 
+    if (is_imitation(image, pr, start)) return;
     if (type) {
         describe_superblock(pr, type, text, sizeof(text));
         add(c, strcmp(type, "VMFS_volume_member") == 0 ? "VMFS" : type, text, start, partition);
@@ -164,12 +198,14 @@ static int probe_range(const struct probe_image *image, uint64_t start, uint64_t
         errno = 0;
         blkid_probe pr = open_probe(image, start, len, sector_sizes[i]);
         if (!pr) return blkid_failed(image, "starting", err);
-        for (unsigned n = 0; n < PROBES_MAX && (rc = blkid_do_probe(pr)) == 0; n++) add_found(pr, c, start, partition);
+        for (unsigned n = 0; n < PROBES_MAX && (rc = blkid_do_probe(pr)) == 0; n++)
+            add_found(image, pr, c, start, partition);
         blkid_free_probe(pr);
         if (rc < 0) return blkid_failed(image, "probing", err);
     }
     unsigned char magic[4];
-    if (len > VMFS_OFFSET && pread(image->fd, magic, 4, (off_t)(start + VMFS_OFFSET)) == 4 &&
+    if (len > VMFS_OFFSET && !is_ours(image, start + VMFS_OFFSET, sizeof(magic)) &&
+        pread(image->fd, magic, 4, (off_t)(start + VMFS_OFFSET)) == 4 &&
         (memcmp(magic, "\x0d\xd0\x01\xc0", 4) == 0 || memcmp(magic, "\xc0\x01\xd0\x0d", 4) == 0))
         add(c, "VMFS", "VMFS datastore (VMFS)", start, partition);
     return 0;

@@ -16,6 +16,7 @@ struct probe_image {
     unsigned char *buf;            /* CONTENT_HEAD bytes */
     uint64_t start[PROBE_REGIONS]; /* of the partitions that were copied */
     unsigned n_starts;
+    bool foreign; /* there are bytes in the copy that are neither zero nor ours */
 };
 
 /* Copies [offset, offset+len), as far as the object has it, into the memfd; the bytes stay in buf until the next call.

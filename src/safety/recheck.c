@@ -24,18 +24,26 @@ static bool still_covered(const struct content *before, const struct content *no
     return now->foreign == 0 || was == CONTENT_UNKNOWN || was == CONTENT_KNOWN;
 }
 
-int recheck_member(const struct target *t, const struct safety_decision *d, struct err *err) {
+int recheck_member(const struct target *t, const struct safety_decision *d, volatile sig_atomic_t *interrupted,
+                   struct err *err) {
     const struct member *m = &t->member[d->member];
     struct content *now = malloc(sizeof(*now));
     char url[300], found[400], before[400] = "nothing";
-    int rc = 0;
+    const struct content_wish look = {.backend = m->backend,
+                                      .handle = m->handle,
+                                      .facts = &m->facts,
+                                      .clock = t->clock,
+                                      .from = d->from,
+                                      .to = d->to,
+                                      .interrupted = interrupted};
 
     if (!now) return err_set(err, STATUS_TARGET, "no memory");
     text_safe(url, sizeof(url), m->url, strlen(m->url));
-    if (content_examine(m->backend, m->handle, &m->facts, t->clock, d->from, d->to, now, err) != 0) {
+    int rc = content_look(&look, now, err);
+    if (rc < 0) {
         err->status = STATUS_TARGET;
         rc = err_prefix(err, "%s: looking once more at what is on %s", t->label, url);
-    } else if (!still_covered(d->content, now)) {
+    } else if (rc == 0 && !still_covered(d->content, now)) {
         if (d->content) content_describe(d->content, before, sizeof(before));
         rc = err_set(err, STATUS_TARGET,
                      "%s: not written: %s was found on %s right before its first write; when the plan was made there "

@@ -6,7 +6,8 @@
 #include "safety/safety.h"
 
 /* Looks at the member again, through the handle that will write. -1 (STATUS_TARGET): there is what the decision was not
- * made for, or it cannot be read. */
-int recheck_member(const struct target *t, const struct safety_decision *d, struct err *err);
+ * made for, or it cannot be read. 1: interrupted. */
+int recheck_member(const struct target *t, const struct safety_decision *d, volatile sig_atomic_t *interrupted,
+                   struct err *err);
 
 #endif

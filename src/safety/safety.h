@@ -5,6 +5,7 @@
 #ifndef SAFETY_SAFETY_H
 #define SAFETY_SAFETY_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@ struct safety_wish {
     const struct safety_destroy *destroy;
     size_t n_destroy;
     bool allow_full;
+    volatile sig_atomic_t *interrupted; /* NULL: never; looking is given up */
     const char *sysfs, *proc; /* "/sys", "/proc"; tests give made-up ones */
 };
 
@@ -42,7 +44,7 @@ struct safety_decision { /* one per member, in order of targets and members */
     bool borrowed;        /* SAFETY_CONSENTED by words for another label of one object */
     uint64_t from, to;    /* of the member, that will be written */
     struct content *content; /* what was found; owned; NULL: nothing was there, or it was not looked at */
-    char found[400];      /* what is there: "ext4 file system \"data\" at 0 (libblkid)" "all zeros (514 blocks read)" "samedisk data" */
+    char found[400];      /* what is there: "ext4 file system \"data\" at 0 (libblkid)" "all zeros (all of it was read)" "samedisk data" */
     char text[900];       /* what will be done, or why not and what to type; fit to print */
 };
 

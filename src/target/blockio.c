@@ -45,6 +45,8 @@ struct job {
     enum io_op op;
     enum io_sync sync;
     uint64_t at, end; /* what has no piece yet */
+    const uint64_t *place; /* of blockio_read_places: at and end count these, each a piece of `each` bytes */
+    uint32_t each;
     unsigned depth;
     int (*make)(struct job *job, uint64_t offset, void *buf, size_t len); /* before a write goes out; may be NULL */
     int (*see)(struct job *job, uint64_t offset, void *buf, size_t len);  /* after a read came; may be NULL */
@@ -177,8 +179,8 @@ static void make_pieces(struct blockio *b, struct job *job) {
         struct request *r = b->free[--b->n_free];
         struct piece *piece = &b->pieces[r->slot];
 
-        *piece = (struct piece){.offset = job->at};
-        piece->len = piece_length(b, job->at, job->end);
+        *piece = (struct piece){.offset = job->place ? job->place[job->at] : job->at};
+        piece->len = job->place ? job->each : piece_length(b, job->at, job->end);
         r->op = (uint8_t)job->op;
         r->sync = (uint8_t)job->sync;
         r->buf = job->op == IO_FLUSH ? NULL : buffer_of(b, r->slot);
@@ -190,7 +192,7 @@ static void make_pieces(struct blockio *b, struct job *job) {
             b->free[b->n_free++] = r;
             return;
         }
-        job->at += piece->len;
+        job->at += job->place ? 1 : piece->len;
         b->waiting[b->n_waiting++] = r;
     }
 }
@@ -314,6 +316,12 @@ static int check_range(const struct blockio *b, enum io_op op, uint64_t offset, 
                    op_words(op), len, offset, b->block);
 }
 
+static int check_length(const struct blockio *b, uint32_t len, struct err *err) {
+    if (len > 0 && len <= b->max_io) return 0;
+    return err_set(err, STATUS_IO, "reading %" PRIu32 " bytes at once: from %" PRIu32 " to %" PRIu32 " are possible",
+                   len, b->block, b->max_io);
+}
+
 static int copy_in(struct job *job, uint64_t offset, void *buf, size_t len) {
     memcpy(buf, job->user + (offset - job->start), len);
     return 0;
@@ -357,14 +365,28 @@ int blockio_write(struct blockio *b, uint64_t offset, const void *buf, size_t le
     return run(b, &job);
 }
 
+int blockio_read_places(struct blockio *b, const uint64_t *place, size_t n, uint32_t len,
+                        int (*see)(void *arg, uint64_t offset, void *buf, size_t len), void *arg, struct err *err) {
+    struct job job = {.op = IO_READ,
+                      .end = n,
+                      .place = place,
+                      .each = len,
+                      .depth = b->depth,
+                      .see = call_fill,
+                      .fill = see,
+                      .arg = arg,
+                      .err = err};
+
+    for (size_t i = 0; i < n; i++)
+        if (check_range(b, IO_READ, place[i], len, err) != 0) return -1;
+    if (check_length(b, len, err) != 0) return -1;
+    return run(b, &job);
+}
+
 int blockio_ping(struct blockio *b, uint64_t offset, uint32_t len, int64_t *latency, struct err *err) {
     struct job job = {.op = IO_READ, .at = offset, .end = offset + len, .depth = 1, .err = err};
 
-    if (check_range(b, IO_READ, offset, len, err) != 0) return -1;
-    if (len == 0 || len > b->max_io)
-        return err_set(err, STATUS_IO,
-                       "reading %" PRIu32 " bytes at once: from %" PRIu32 " to %" PRIu32 " are possible", len, b->block,
-                       b->max_io);
+    if (check_range(b, IO_READ, offset, len, err) != 0 || check_length(b, len, err) != 0) return -1;
     if (run(b, &job) != 0) return -1;
     *latency = job.latency;
     return 0;

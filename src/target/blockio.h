@@ -18,6 +18,10 @@ void blockio_close(struct blockio *b);
  * kind. */
 int blockio_read(struct blockio *b, uint64_t offset, void *buf, size_t len, struct err *err);
 int blockio_write(struct blockio *b, uint64_t offset, const void *buf, size_t len, struct err *err);
+/* Reads `len` bytes (at most the max_io it was opened with, and what the target moves at once) at each of n places, at
+ * full depth; `see` gets them in order of completion, and stops as in blockio_stream. */
+int blockio_read_places(struct blockio *b, const uint64_t *place, size_t n, uint32_t len,
+                        int (*see)(void *arg, uint64_t offset, void *buf, size_t len), void *arg, struct err *err);
 /* One read of `len` bytes at depth 1; its latency in ns. */
 int blockio_ping(struct blockio *b, uint64_t offset, uint32_t len, int64_t *latency, struct err *err);
 int blockio_flush(struct blockio *b, int64_t *latency, struct err *err);

@@ -44,7 +44,7 @@ def _network(kind, words, library):
         case("r1", "4 KiB reads, depth 1", depth=1, keys=native, calls=2),
         case("r32", "4 KiB reads, depth 32", keys=native, cpu=0.60, iops=1.2, instr=800, calls=0.2),
         case("r256", "4 KiB reads, depth 256", depth=256, keys=native, cpu=0.30, iops=2.5, instr=800),
-        case("w32", "4 KiB writes, depth 32", rw="randwrite", keys=native, cpu=0.60, iops=1.2, instr=400,
+        case("w32", "4 KiB writes, depth 32", rw="randwrite", keys=native, cpu=0.60, iops=1.2, instr=1000,
              calls=0.2),
         case("spin", "4 KiB reads, depth 32, wait=spin", keys=native + ["wait=spin"], cpu=0.50, iops=3.0,
              counted=False),

@@ -4,16 +4,20 @@
 
 Exit status 0: all is well. Otherwise every line of what is printed says what is wrong."""
 import json
+import operator
 import os
 import re
 import socket
+import struct
 import sys
 import time
 import zlib
 
 MIB = 1 << 20
 STEP = 4096  # src/pattern/mark.h
-MAGIC = bytes.fromhex("53c9e5b3d1")  # src/pattern/mark.c, little-endian
+MAGIC = bytes.fromhex("53c9e5b3d1")  # src/pattern/mark.h, little-endian
+SECTOR, WORD = 512, (1 << 64) - 1
+WEIGHTS = [(i * 0x9E3779B97F4A7C15 | 1) & WORD for i in range(1, 64)]  # src/pattern/data.c
 wrong = []
 
 
@@ -216,8 +220,35 @@ def blocks(path, start, end):
             yield at, b
 
 
+def tag(sector):
+    """What the last 8 bytes of a sector of ours are: src/pattern/data.c."""
+    x = sum(map(operator.mul, struct.unpack_from("<63Q", sector), WEIGHTS)) & WORD
+    x = ((x ^ 0xC3A5C85C97CB3127) + 0x9E3779B97F4A7C15) & WORD
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & WORD
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & WORD
+    return struct.pack("<Q", x ^ x >> 31)
+
+
+def ours(path, kept):
+    """Every sector of the file proves itself or is zero, and none comes twice. All but the zeros go to the file `kept`."""
+    seen, n = set(), 0
+    with open(path, "rb") as f, open(kept, "wb") as out:
+        for at in range(0, os.path.getsize(path), SECTOR):
+            sector = f.read(SECTOR)
+            if not sector.strip(b"\0"):
+                continue
+            n += 1
+            if tag(sector) != sector[-8:] or (at % STEP == 0 and sector[:5] != MAGIC):
+                say("the sector at %d of %s is not ours" % (at, path))
+            seen.add(sector)
+            out.write(sector)
+    if len(seen) != n or n * SECTOR < os.path.getsize(path) // 2:
+        say("%d sectors were written, %d different ones" % (n, len(seen)))
+
+
 def marked(start, end, *paths):
-    """In each file, every block of [start, end) carries the mark, none is like another, and none can be compressed."""
+    """In each file, every block of [start, end) carries the mark and proves itself, none is like another, and none can
+    be compressed."""
     for path in paths:
         marked_file(path, number(start), number(end))
 
@@ -228,6 +259,10 @@ def marked_file(path, start, end):
         n += 1
         if b[:5] != MAGIC:
             say("no mark at %d of %s: %s" % (at, path, b[:16].hex()))
+            if len(wrong) > 5:
+                return
+        if any(tag(b[i:i + SECTOR]) != b[i + SECTOR - 8:i + SECTOR] for i in range(0, len(b) - SECTOR + 1, SECTOR)):
+            say("a sector at %d of %s does not prove itself" % (at, path))
             if len(wrong) > 5:
                 return
         seen.add(b)
@@ -292,7 +327,7 @@ def serve(how, port_file):
 
 
 def main():
-    functions = (true, schema, document, counts, sound, same_load, table, marked, zero, same_places, serve)
+    functions = (true, schema, document, counts, sound, same_load, table, marked, ours, zero, same_places, serve)
     globals_by_name = {f.__name__: f for f in functions}
     globals_by_name[sys.argv[1]](*sys.argv[2:])
     for w in wrong[:20]:

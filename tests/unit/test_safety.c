@@ -158,13 +158,13 @@ static void zeros(void **state) {
     struct bench *b = *state;
 
     lun(b);
-    expect_refusal(b, "fc: refused: all zeros (1282 blocks read) were found on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA ")\n"
+    expect_refusal(b, "fc: refused: all zeros (all of it was read) were found on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA ")\n"
                       "to overwrite it, type: --destroy fc (safest: --destroy fc=" NAA ")");
     type(b, "fc", NULL);
     expect_verdict(b, SAFETY_CONSENTED,
-                   "fc: all zeros (1282 blocks read) on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA "), the same object as unused "
+                   "fc: all zeros (all of it was read) on iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA "), the same object as unused "
                    "/dev/sdxb; will be overwritten from 0 to 8 MiB, agreed by --destroy fc");
-    assert_string_equal(b->report.decision[0].found, "all zeros (1282 blocks read)");
+    assert_string_equal(b->report.decision[0].found, "all zeros (all of it was read)");
     assert_int_equal(safety_apply(&b->wish, &b->report, &b->err), 0);
     assert_true(b->target[0].member[0].consented);
     assert_false(b->target[0].member[0].created);
