@@ -140,6 +140,7 @@ static int take_all(struct safety_guard *g, struct err *err) {
     unsigned n = g->wish->n_targets;
     struct clock *clock = g->wish->targets[0]->clock;
     int64_t longest = 0;
+    bool any = false;
 
     /* What was consented to by its own words first: the others are held against it. */
     for (unsigned pass = 0; pass < 2; pass++)
@@ -147,8 +148,10 @@ static int take_all(struct safety_guard *g, struct err *err) {
             int64_t from = clock_now(clock);
             if (is_borrowed(g->wish->targets[t]) != (pass == 1)) continue;
             if (take(g, t, err) != 0) return -1;
+            any = any || g->claim[t].taken;
             if (clock_now(clock) - from > longest) longest = clock_now(clock) - from;
         }
+    if (!any) return 0;
     int64_t wait = WAIT_TIMES * longest > WAIT_LEAST ? WAIT_TIMES * longest : WAIT_LEAST;
     clock_wait_until(clock, clock_now(clock) + wait);
     for (unsigned t = 0; t < n; t++)

@@ -98,6 +98,42 @@ expect 'the same with the consented one last' 1 'b: refused: it bears the identi
 	b="$(at2)" a="$(at 1)" --destroy a=unknown-data
 same 'the copy is as it was, again' "$(sha "$LAB/two")" "$before"
 
+# Two filers, each with a file system that is a copy of the other's: one fsid, one fileid, one host name, two ports.
+truncate -s 24M "$LAB/twin1.img"
+must mkfs.ext4 -q -F "$LAB/twin1.img"
+cp "$LAB/twin1.img" "$LAB/twin2.img"
+for twin in 1 2; do
+	mkdir "$LAB/twin$twin"
+	printf '%s\n' "$LAB/twin$twin" >>"$LAB/mounts"
+	must mount -o loop "$LAB/twin$twin.img" "$LAB/twin$twin"
+	head -c 8M /dev/urandom >"$LAB/twin$twin/f"
+done
+# The second filer is a lab of its own, for as long as its standard input is open.
+cat >second.sh <<'END2'
+LAB_HOME=$1
+. "$1/servers.sh"
+lab_begin && lab_ganesha "twin=$2" && echo "$LAB_NFS_PORT $LAB_MOUNT_PORT" >"$3.new" && mv "$3.new" "$3" && read -r _
+lab_end
+END2
+mkfifo second.in
+sh second.sh "$LAB_HOME" "$LAB/twin2" "$LAB/second" <second.in >second.log 2>&1 &
+second=$!
+exec 8>second.in
+must lab_ganesha twin="$LAB/twin1"
+lab_until 30 test -e "$LAB/second" || must cat second.log
+read -r port mount_port <"$LAB/second"
+first_url=$(lab_nfs_url twin/f)
+second_url="nfs://127.0.0.1/twin/f?nfsport=$port&mountport=$mount_port"
+same 'two files on two filers bear one identity' "$("$SAMEDISK" probe "$second_url" | grep -c 'fsid:')" \
+	"$("$SAMEDISK" probe "$second_url" | grep -cF "$("$SAMEDISK" probe "$first_url" | sed -n 's/^ *identity *//p')")"
+before=$(sha "$LAB/twin2/f")
+expect 'consent for the one is none for the other' 1 'bear one identity, but are two objects*b: refused: unknown data' \
+	"$SAMEDISK" run p.ini a="$first_url" b="$second_url" --destroy a=unknown-data
+same 'the other is as it was' "$(sha "$LAB/twin2/f")" "$before"
+exec 8>&-
+wait "$second"
+lab_down ganesha
+
 # ---- two names, one object ----
 
 truncate -s 0 "$LAB/one" && truncate -s 16M "$LAB/one"
