@@ -15,7 +15,7 @@
 #define BASE       ((1u << BASE_BITS) + PIECE - 1) /* sectors: 20 KiB stay in the first cache */
 #define SEED       0x6a09e667f3bcc908ULL
 #define TAG_KEY    0xc3a5c85c97cb3127ULL /* so that neither zeros nor small numbers carry their tag by chance */
-#define WEIGHT     0x9e3779b97f4a7c15ULL
+#define SPREAD     0x9e3779b97f4a7c15ULL
 #define NOTE_MAGIC 0x7e15b2d90c46ULL
 #define NOTE_AT    (MARK_SIZE + 8) /* behind the mark: a word of magic and length, then the note */
 
@@ -26,22 +26,43 @@ _Static_assert(NOTE_AT + DATA_NOTE_MAX <= 8 * TAG, "a note lies in its block's f
 static struct {
     uint64_t word[BASE * WORDS] __attribute__((aligned(64)));
     uint64_t sum[BASE]; /* of each sector, see below */
-    uint64_t weights;
-    void (*fill)(void *buf, size_t sectors, uint64_t key);
+    uint64_t keys;      /* the sum of all words' polynomials: bit n stands for x^n */
+    data_fill *fill;
 } base;
 static pthread_once_t base_once = PTHREAD_ONCE_INIT;
 
-/* The tag comes from the sum of the sector's words, each times an odd weight of its own. It is linear: of words
- * base + key it is the base's sum + key x the sum of the weights, and nobody has to go over the bytes again. A change
- * of one word always changes it, one of several with a chance of one in 2^64. */
-static inline uint64_t weight(unsigned i) {
-    return (i + 1) * WEIGHT | 1;
+/* The tag comes from a sum without carries (xor) of the sector's words, each times a polynomial of its own over GF(2),
+ * modulo x^64 - 1: word i times 1 + x^(1 + i % 8) + x^(10 + i % 8 + i / 8), which is the word and two rotations of it.
+ * Any one or two changed bytes change the sum (a test goes through them); bytes that others wrote over random ones leave
+ * it as it was with a chance of one in 2^64. It is linear: of words base ^ key it is the base's sum and the key times the
+ * sum of all polynomials, and nobody has to go over the bytes again. */
+static inline uint64_t rotate(uint64_t x, unsigned n) {
+    return x << (n & 63) | x >> (-n & 63);
 }
 
+static inline uint64_t part(uint64_t word, unsigned i) {
+    return word ^ rotate(word, 1 + i % 8) ^ rotate(word, 10 + i % 8 + i / 8);
+}
+
+/* The sum of part(words[i], i); words with the same rotation go together. */
 static uint64_t sum_words(const void *sector) {
-    uint64_t words[WORDS], sum = 0;
+    uint64_t words[WORDS], all = 0, first[8] = {0}, second[15] = {0}, sum;
     memcpy(words, sector, sizeof(words));
-    for (unsigned i = 0; i < TAG; i++) sum += words[i] * weight(i);
+    for (unsigned i = 0; i < TAG; i++) {
+        all ^= words[i];
+        first[i % 8] ^= words[i];
+        second[i % 8 + i / 8] ^= words[i];
+    }
+    sum = all;
+    for (unsigned i = 0; i < 8; i++) sum ^= rotate(first[i], 1 + i);
+    for (unsigned i = 0; i < 15; i++) sum ^= rotate(second[i], 10 + i);
+    return sum;
+}
+
+/* What 63 words that are all this key add to a sum. */
+static inline uint64_t sum_of_key(uint64_t key) {
+    uint64_t sum = 0;
+    for (uint64_t left = base.keys; left; left &= left - 1) sum ^= rotate(key, (unsigned)__builtin_ctzll(left));
     return sum;
 }
 
@@ -51,33 +72,36 @@ static inline uint64_t tag_of(uint64_t sum) {
 
 /* The sector of the base where the piece of this key begins. */
 static inline size_t begin_of(uint64_t key) {
-    return (size_t)(key * WEIGHT >> (64 - BASE_BITS));
+    return (size_t)(key * SPREAD >> (64 - BASE_BITS));
 }
 
-/* Four words at once, for which the compiler takes what the function may use; buffers have any alignment. */
+/* Fills whole sectors, tags and all, and returns the first one's sum.
+ *
+ * Four words at once, for which the compiler takes what the function may use; buffers have any alignment. */
 typedef uint64_t words4 __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint64_t word1 __attribute__((aligned(1), may_alias));
 
-static inline __attribute__((always_inline)) void fill_sectors(void *buf, size_t sectors, uint64_t key) {
+static inline __attribute__((always_inline)) uint64_t fill_sectors(void *buf, size_t sectors, uint64_t key) {
     const size_t from = begin_of(key);
     const words4 *in = (const words4 *)(const void *)(base.word + from * WORDS);
-    const uint64_t *sum = base.sum + from, keys = key * base.weights;
+    const uint64_t *sum = base.sum + from, keys = sum_of_key(key);
     words4 *out = buf;
 
     for (size_t s = 0; s < sectors; s++, in += WORDS / 4, out += WORDS / 4) {
 #pragma GCC unroll 16
-        for (unsigned i = 0; i < WORDS / 4; i++) out[i] = in[i] + key;
-        ((word1 *)(void *)out)[TAG] = tag_of(sum[s] + keys);
+        for (unsigned i = 0; i < WORDS / 4; i++) out[i] = in[i] ^ key;
+        ((word1 *)(void *)out)[TAG] = tag_of(sum[s] ^ keys);
     }
+    return *sum ^ keys;
 }
 
-static void fill_any(void *buf, size_t sectors, uint64_t key) {
-    fill_sectors(buf, sectors, key);
+static uint64_t fill_any(void *buf, size_t sectors, uint64_t key) {
+    return fill_sectors(buf, sectors, key);
 }
 
 #ifdef __x86_64__
-__attribute__((target("avx2"))) static void fill_avx2(void *buf, size_t sectors, uint64_t key) {
-    fill_sectors(buf, sectors, key);
+__attribute__((target("avx2"))) static uint64_t fill_avx2(void *buf, size_t sectors, uint64_t key) {
+    return fill_sectors(buf, sectors, key);
 }
 #endif
 
@@ -86,7 +110,7 @@ static void make_base(void) {
     rng_seed(&rng, SEED);
     rng_fill(&rng, base.word, sizeof(base.word));
     for (unsigned s = 0; s < BASE; s++) base.sum[s] = sum_words(base.word + s * WORDS);
-    for (unsigned i = 0; i < TAG; i++) base.weights += weight(i);
+    for (unsigned i = 0; i < TAG; i++) base.keys ^= part(1, i);
     base.fill = fill_any;
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2")) base.fill = fill_avx2;
@@ -108,13 +132,9 @@ void data_init(struct data *d, uint32_t run, uint64_t counter, const struct data
 /* The tag goes with the change of the first two words. */
 static inline void put_mark(void *sector, uint32_t run, uint64_t counter, uint64_t sum) {
     word1 *word = sector;
-    sum -= word[0] * weight(0) + word[1] * weight(1);
+    sum ^= part(word[0], 0) ^ part(word[1], 1);
     mark_put(sector, run, counter);
-    word[TAG] = tag_of(sum + word[0] * weight(0) + word[1] * weight(1));
-}
-
-static inline uint64_t sum_of_first(uint64_t key) {
-    return base.sum[begin_of(key)] + key * base.weights;
+    word[TAG] = tag_of(sum ^ part(word[0], 0) ^ part(word[1], 1));
 }
 
 static __attribute__((noinline)) void fill_rest(struct data *d, void *buf, size_t len, uint64_t key) {
@@ -130,8 +150,8 @@ void data_make(struct data *d, void *buf, uint64_t offset, size_t len) {
         size_t piece = MARK_STEP - (offset & (MARK_STEP - 1));
         if (piece > left) piece = left;
         uint64_t key = rng_mix(d->seed + d->counter);
-        d->fill(at, piece / DATA_SECTOR, key);
-        if ((offset & (MARK_STEP - 1)) == 0 && piece >= DATA_SECTOR) put_mark(at, d->run, d->counter, sum_of_first(key));
+        uint64_t sum = d->fill(at, piece / DATA_SECTOR, key);
+        if ((offset & (MARK_STEP - 1)) == 0 && piece >= DATA_SECTOR) put_mark(at, d->run, d->counter, sum);
         if (__builtin_expect(piece % DATA_SECTOR != 0, 0))
             fill_rest(d, at + piece - piece % DATA_SECTOR, piece % DATA_SECTOR, key);
         if (__builtin_expect(offset == d->note_at, 0) && piece >= DATA_SECTOR)

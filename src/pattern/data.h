@@ -3,7 +3,7 @@
  *
  * Every write carries bytes of its own, whatever the depth, the sizes and the mix: random ones, made in the request's
  * buffer when it is submitted, so that nothing compresses, nothing can be deduplicated, and nothing that was read is
- * written back. They are words of a fixed random base, to each of which the write's random key is added.
+ * written back. They are words of a fixed random base, each xor the write's random key.
  *
  * Each sector of 512 bytes proves itself: its last 8 bytes are a tag over the other 504, and so what is left of a block
  * after smaller or unaligned writes is still known, and one foreign sector among ours is too. At every multiple of 4096
@@ -29,8 +29,10 @@ struct data_note {
     size_t len;        /* at most DATA_NOTE_MAX */
 };
 
+typedef uint64_t data_fill(void *buf, size_t sectors, uint64_t key);
+
 struct data { /* what one writer needs; nothing in it is allocated */
-    void (*fill)(void *buf, size_t sectors, uint64_t key);
+    data_fill *fill; /* the way of this CPU */
     const struct data_note *note;
     uint64_t note_at; /* UINT64_MAX: no note */
     uint64_t seed, counter;

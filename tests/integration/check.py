@@ -4,7 +4,6 @@
 
 Exit status 0: all is well. Otherwise every line of what is printed says what is wrong."""
 import json
-import operator
 import os
 import re
 import socket
@@ -17,7 +16,6 @@ MIB = 1 << 20
 STEP = 4096  # src/pattern/mark.h
 MAGIC = bytes.fromhex("53c9e5b3d1")  # src/pattern/mark.h, little-endian
 SECTOR, WORD = 512, (1 << 64) - 1
-WEIGHTS = [(i * 0x9E3779B97F4A7C15 | 1) & WORD for i in range(1, 64)]  # src/pattern/data.c
 wrong = []
 
 
@@ -222,7 +220,13 @@ def blocks(path, start, end):
 
 def tag(sector):
     """What the last 8 bytes of a sector of ours are: src/pattern/data.c."""
-    x = sum(map(operator.mul, struct.unpack_from("<63Q", sector), WEIGHTS)) & WORD
+    words, x, first, second = struct.unpack_from("<63Q", sector), 0, [0] * 8, [0] * 15
+    for i, w in enumerate(words):
+        x ^= w
+        first[i % 8] ^= w
+        second[i % 8 + i // 8] ^= w
+    for n, w in list(enumerate(first, 1)) + list(enumerate(second, 10)):
+        x ^= (w << n | w >> 64 - n) & WORD
     x = ((x ^ 0xC3A5C85C97CB3127) + 0x9E3779B97F4A7C15) & WORD
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & WORD
     x = (x ^ x >> 27) * 0x94D049BB133111EB & WORD

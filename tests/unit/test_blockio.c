@@ -294,6 +294,43 @@ static int between_stripes(void *arg, uint64_t offset, void *buf, size_t len) {
     return make(s, offset, buf, len);
 }
 
+struct places {
+    const struct bench *b;
+    uint64_t seen, stop_after;
+};
+
+static int see_place(void *arg, uint64_t offset, void *buf, size_t len) {
+    struct places *p = arg;
+
+    assert_int_equal(len, 4096);
+    assert_memory_equal(buf, p->b->data + offset, len);
+    return ++p->seen == p->stop_after ? 77 : 0;
+}
+
+static void places_are_read_at_full_depth(void **state) {
+    struct bench *b = *state;
+    struct blockio *io = start(b, 8, 65536);
+    uint64_t place[100], n = 100;
+    struct places p = {.b = b};
+
+    for (uint64_t i = 0; i < n; i++) place[i] = i * 37 % 500 * 512;
+    b->fake.short_by = 512; /* what is missing is asked for again */
+    assert_int_equal(blockio_read_places(io, place, n, 4096, see_place, &p, &b->err), 0);
+    assert_int_equal(p.seen, n);
+    assert_int_equal(b->fake.deepest, 8);
+    b->fake.short_by = 0;
+    p = (struct places){.b = b, .stop_after = 20};
+    assert_int_equal(blockio_read_places(io, place, n, 4096, see_place, &p, &b->err), 77);
+    assert_int_equal(p.seen, 20);
+    assert_int_equal(blockio_read_places(io, place, 0, 4096, see_place, &p, &b->err), 0);
+    assert_int_equal(blockio_read_places(io, place, n, 131072, see_place, &p, &b->err), -1);
+    place[99] = 100; /* no multiple of the block: nothing is read */
+    b->fake.reads = 0;
+    assert_int_equal(blockio_read_places(io, place, n, 4096, see_place, &p, &b->err), -1);
+    assert_int_equal(b->fake.reads, 0);
+    blockio_close(io);
+}
+
 static void pieces_end_at_stripes(void **state) {
     struct bench *b = *state;
     struct seen s = {.next = 4096, .ordered = true};
@@ -346,6 +383,7 @@ int main(void) {
                                        T(ping_and_flush_tell_their_latency),
                                        T(a_stream_writes_in_order_what_fill_makes),
                                        T(a_stream_shows_every_byte_it_reads),
+                                       T(places_are_read_at_full_depth),
                                        T(pieces_end_at_stripes),
                                        T(fill_stops_the_stream_with_its_value),
                                        T(a_failed_attach_leaves_nothing)};
