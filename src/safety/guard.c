@@ -153,7 +153,12 @@ static int take_all(struct safety_guard *g, struct err *err) {
         }
     if (!any) return 0;
     int64_t wait = WAIT_TIMES * longest > WAIT_LEAST ? WAIT_TIMES * longest : WAIT_LEAST;
-    clock_wait_until(clock, clock_now(clock) + wait);
+    int64_t until = clock_now(clock) + wait;
+    while (clock_now(clock) < until) {
+        if (g->wish->interrupted && *g->wish->interrupted) return err_set(err, STATUS_INTERRUPTED, "interrupted");
+        int64_t next = clock_now(clock) + 100 * NS_PER_MS;
+        clock_wait_until(clock, next < until ? next : until);
+    }
     for (unsigned t = 0; t < n; t++)
         if (read_back(g, t, STATUS_USAGE, err) != 0) return -1;
     return 0;
