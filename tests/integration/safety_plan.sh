@@ -237,6 +237,24 @@ twice 'a loop device' "$loop" "$LAB/disk"
 twice 'an NFS file' "$(nfs data/file)" "$LAB/data/file"
 twice 'a LUN' "$(at 2)" "$LAB/other"
 
+# at_once NAME TARGET: two are started in one moment; one runs, the other is refused by name.
+at_once() {
+	local first second
+	timeout -k 2 60 "$SAMEDISK" run p.ini --io_size 8m t="$2" >"$LAB/first.out" 2>"$LAB/first.err" &
+	child=$!
+	run "$SAMEDISK" run p.ini --io_size 8m t="$2"
+	second=$status
+	wait "$child"
+	first=$?
+	cat "$LAB/first.err" >>"$err"
+	same "$1: one runs, one is refused" "$(printf '%s\n' "$first" "$second" | sort | tr '\n' ' ')" '0 1 '
+	shows "$1: said" 't: refused: *samedisk'
+}
+for round in 1 2 3; do
+	at_once "an NFS file, two at once, round $round" "$(nfs data/file)"
+	at_once "a LUN, two at once, round $round" "$(at 2)"
+done
+
 # ---- a file system that gets full ----
 
 # full NAME FILE TARGET WORD [OPTION]: somebody else fills the file system while a new file is filled.
