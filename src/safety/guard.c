@@ -254,6 +254,7 @@ int safety_guard_before_write(struct safety_guard *g, unsigned t, bool first, co
                               struct err *err) {
     if (read_back(g, t, STATUS_TARGET, err) != 0) return -1;
     if (!first) return 0;
+    if (recheck_use(g->wish->targets[t], g->wish->sysfs, g->wish->proc, err) != 0) return -1;
     for (size_t i = 0; i < g->report->n; i++) {
         const struct safety_decision *d = &g->report->decision[i];
         struct target *target = g->wish->targets[t];

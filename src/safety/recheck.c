@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "safety/content.h"
+#include "safety/localdisk.h"
 
 static bool had_signature(const struct content *before, const struct content_signature *s) {
     for (unsigned i = 0; before && i < before->n; i++) {
@@ -51,5 +52,24 @@ int recheck_member(const struct target *t, const struct safety_decision *d, vola
                      t->label, content_describe(now, found, sizeof(found)), url, before);
     }
     free(now);
+    return rc;
+}
+
+int recheck_use(const struct target *t, const char *sysfs, const char *proc, struct err *err) {
+    struct localdisk *disks;
+    struct err ignored;
+    char url[300], why[300], note[160];
+    int rc = 0;
+
+    /* That it cannot be asked refused the plan, where that matters. */
+    if (localdisk_scan(sysfs, proc, &disks, &ignored) != 0) return 0;
+    for (unsigned m = 0; m < t->n_members && rc == 0; m++) {
+        const struct member *x = &t->member[m];
+        if (x->facts.kind != OBJECT_LUN && x->facts.kind != OBJECT_FILE) continue;
+        if (localdisk_in_use(disks, &x->facts, why, sizeof(why), note, sizeof(note)))
+            rc = err_set(err, STATUS_TARGET, "%s: not written: since the plan was made, %s came into use on this machine: %s",
+                         t->label, text_safe(url, sizeof(url), x->url, strlen(x->url)), why);
+    }
+    localdisk_free(disks);
     return rc;
 }

@@ -9,5 +9,8 @@
  * made for, or it cannot be read. 1: interrupted. */
 int recheck_member(const struct target *t, const struct safety_decision *d, volatile sig_atomic_t *interrupted,
                    struct err *err);
+/* Has this machine begun to use it: mounted the LUN by a road of its own, put a loop device on the file and mounted that?
+ * -1 (STATUS_TARGET) if so. A block device is open exclusively, and needs no second look. */
+int recheck_use(const struct target *t, const char *sysfs, const char *proc, struct err *err);
 
 #endif

@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <ftw.h>
+#include <sys/stat.h>
+
 #include "disk_images.h"
 #include "fake_backend.h"
 #include "safety/guard.h"
@@ -224,6 +227,50 @@ static void a_record_that_was_overwritten(void **state) {
 
 /* ---- what came meanwhile ---- */
 
+static void text_file(const char *root, const char *name, const char *text) {
+    char path[300];
+
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw) {
+    (void)st, (void)flag, (void)ftw;
+    return remove(path);
+}
+
+static void came_into_use(void **state) {
+    struct bench *b = *state;
+    char root[] = "/tmp/samedisk-test-XXXXXX", sys[80], proc[80];
+
+    assert_non_null(mkdtemp(root));
+    snprintf(sys, sizeof(sys), "%s/sys", root);
+    snprintf(proc, sizeof(proc), "%s/proc", root);
+    text_file(root, "sys/block/sdxb/dev", "250:16\n");
+    text_file(root, "sys/block/sdxb/device/wwid", NAA "\n");
+    text_file(root, "proc/self/mountinfo", "");
+    b->wish.sysfs = sys;
+    b->wish.proc = proc;
+    target(b, 0, 0, "a", "iscsi://h/iqn.x:t/1", NAA);
+    b->fake[0].facts.kind = OBJECT_LUN;
+    type(b, "a", NULL);
+    if (begin(b) != 0) fail_msg("%s", b->err.msg);
+    assert_int_equal(before(b, 0), 0);
+    text_file(root, "proc/self/mountinfo", "36 1 250:16 / /mnt rw - ext4 /dev/sdxb rw\n");
+    assert_int_equal(before(b, 0), -1);
+    expect_error(b, STATUS_TARGET, "came into use on this machine: /dev/sdxb is mounted on /mnt");
+    nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    b->wish.sysfs = b->wish.proc = "/nowhere";
+}
+
 static void new_content(void **state) {
     struct bench *b = *state;
 
@@ -354,7 +401,7 @@ static void unfilled_files_are_removed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(taken_and_given_back), T(others),           T(a_record_that_was_overwritten), T(new_content),
+        T(taken_and_given_back), T(others),           T(a_record_that_was_overwritten), T(new_content), T(came_into_use),
         T(new_signature),        T(two_roads_to_one), T(a_copy_is_another_object),      T(file_and_block_view),
         T(found_at_other_places), T(unfilled_files_are_removed)};
     return cmocka_run_group_tests_name("safety_guard", tests, NULL, NULL);
