@@ -22,7 +22,7 @@ struct plan {
     bool read_only;            /* only reading patterns were kept */
     struct target *nothing;    /* does no I/O: on it the tool's own cost is measured; NULL: it is not. The caller's */
     const struct sameness *same; /* which targets are one object; the caller's; NULL: none. May learn during a session */
-    uint32_t nonce;              /* new for every invocation: in the marks, so that one's blocks are known from another's */
+    uint32_t nonce;              /* new for every invocation: in the fill's marks, so that its blocks are known from those of another */
     const struct data_note *const *note; /* per target, what the writes over its block carry; the caller's; NULL: none */
     bool warm_instead_of_asis;   /* two targets share what they store: asis becomes warm; read before each run */
 };

@@ -245,8 +245,7 @@ static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round,
                       .tick = session_on_tick,
                       .arg = s};
     run.seed = s->plan->seed;
-    run.run_tag = (uint32_t)rng_mix(rng_mix(run.seed ^ (uint64_t)s->plan->nonce << 32) ^ ((uint64_t)round << 32) ^
-                                    ((uint64_t)(pi + 1) << 16) ^ ti);
+    run.run_tag = (uint32_t)rng_mix(run.seed ^ ((uint64_t)round << 32) ^ ((uint64_t)pi << 16) ^ ti);
     run.note = s->plan->note ? s->plan->note[ti] : NULL;
     int result = approach(s, ti, p, r, &err);
     if (result == 0 && !*s->interrupted) {

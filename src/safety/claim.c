@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "pattern/mark.h"
 #include "target/blockio.h"
 
@@ -37,23 +38,30 @@ static int failed(const struct claim *c, const char *what, struct err *err) {
     return err_prefix(err, "%s: %s the record of who writes to it", c->target->label, what);
 }
 
-int claim_read(const struct claim *c, struct owner *found, bool *whole, struct err *err) {
+static void look(const struct claim *c, const unsigned char *buf, struct claim_block *out) {
+    uint64_t word;
+
+    out->whole = true;
+    out->has_record = owner_of_block(buf, &out->owner);
+    for (uint32_t i = 0; i < c->unit; i += MARK_STEP)
+        if (data_look(buf + i, c->at + i, MARK_STEP) == DATA_FOREIGN) out->whole = false;
+    for (uint32_t i = 0; i < c->unit; i += sizeof(word)) {
+        memcpy(&word, buf + i, sizeof(word));
+        out->sum = rng_mix(out->sum ^ word);
+    }
+}
+
+int claim_read(const struct claim *c, struct claim_block *out, struct err *err) {
     struct blockio *io;
     unsigned char *buf;
 
-    *whole = true;
+    memset(out, 0, sizeof(*out));
     if (open_io(c, false, &io, &buf, err) != 0) return failed(c, "reading", err);
     int rc = blockio_read(io, c->at, buf, c->unit, err);
     blockio_close(io);
-    if (rc == 0) {
-        for (uint32_t i = 0; i < c->unit; i += MARK_STEP)
-            if (data_look(buf + i, c->at + i, MARK_STEP) == DATA_FOREIGN) *whole = false;
-        rc = owner_of_block(buf, found) ? 1 : 0;
-    } else {
-        failed(c, "reading", err);
-    }
+    if (rc == 0) look(c, buf, out);
     free(buf);
-    return rc;
+    return rc == 0 ? 0 : failed(c, "reading", err);
 }
 
 int claim_write(struct claim *c, const struct owner *o, struct err *err) {

@@ -10,6 +10,7 @@ struct claim {
     struct target *target;
     uint64_t at;       /* of its block, in the target */
     uint32_t unit;     /* bytes of the block; 0: the target is not to be taken */
+    uint64_t before;   /* what was in the block, as a sum, before the record was written */
     bool taken;        /* the record was written, and not given back */
     struct data_note note;
     unsigned char bytes[OWNER_SIZE];
@@ -18,8 +19,13 @@ struct claim {
 /* Where the record of a target stands of which [from, to) is written; one that keeps nothing, or has no whole block in
  * it, gets none. */
 void claim_place(struct claim *c, struct target *t, uint64_t from, uint64_t to);
-/* Reads the block. 1: there is a record, in `found`; 0: none. `whole`: all of the block is ours or zeros. */
-int claim_read(const struct claim *c, struct owner *found, bool *whole, struct err *err);
+struct claim_block {
+    bool has_record;
+    struct owner owner; /* if it has */
+    bool whole;         /* all of the block is ours or zeros */
+    uint64_t sum;       /* of its bytes */
+};
+int claim_read(const struct claim *c, struct claim_block *out, struct err *err);
 /* Makes `o` the record, and writes it. */
 int claim_write(struct claim *c, const struct owner *o, struct err *err);
 

@@ -96,9 +96,8 @@ static int refuse_owner(const struct safety_guard *g, unsigned t, const struct o
 
 static int take(struct safety_guard *g, unsigned t, struct err *err) {
     struct claim *c = &g->claim[t];
-    struct owner found = {.state = OWNER_RELEASED};
+    struct claim_block found;
     enum owner_verdict v = OWNER_FREE;
-    bool whole;
 
     if (!c->unit && is_borrowed(c->target))
         return err_set(err, STATUS_USAGE,
@@ -107,33 +106,58 @@ static int take(struct safety_guard *g, unsigned t, struct err *err) {
                        c->target->label, c->target->label);
     if (!c->unit) return 0;
     g->self.target = t;
-    int rc = claim_read(c, &found, &whole, err);
-    if (rc < 0) return -1;
-    if (rc > 0) v = owner_judge(&found, &g->self, g->wish->proc);
+    if (claim_read(c, &found, err) != 0) return -1;
+    if (found.has_record) v = owner_judge(&found.owner, &g->self, g->wish->proc);
     if (v == OWNER_RUNNING || v == OWNER_ELSEWHERE)
-        if (refuse_owner(g, t, &found, v, err) != 0) return -1;
-    if ((v == OWNER_OURS ? found_ours(g, t, &found, err) : found_none(g, t, err)) != 0) return -1;
+        if (refuse_owner(g, t, &found.owner, v, err) != 0) return -1;
+    if ((v == OWNER_OURS ? found_ours(g, t, &found.owner, err) : found_none(g, t, err)) != 0) return -1;
+    c->before = found.sum;
     if (claim_write(c, &g->self, err) != 0) return -1;
     c->taken = true;
     return 0;
 }
 
-static int read_back(const struct safety_guard *g, unsigned t, enum status status, struct err *err) {
-    const struct claim *c = &g->claim[t];
-    struct owner found;
-    bool whole;
+static bool is_mine(const struct safety_guard *g, const struct claim_block *b) {
+    return b->has_record && memcmp(b->owner.token, g->self.token, sizeof(b->owner.token)) == 0;
+}
+
+static int refuse_other(const struct claim *c, const struct claim_block *found, bool mine, enum status status,
+                        struct err *err) {
     char who[300];
 
-    if (!c->taken) return 0;
-    int rc = claim_read(c, &found, &whole, err);
-    if (rc < 0) return -1;
-    if (rc > 0 && whole && memcmp(found.token, g->self.token, sizeof(found.token)) == 0) return 0;
-    if (rc > 0 && memcmp(found.token, g->self.token, sizeof(found.token)) != 0)
-        return err_set(err, status, "%s: refused: %s", c->target->label, owner_text(&found, who, sizeof(who)));
+    if (found->has_record && !mine)
+        return err_set(err, status, "%s: refused: %s", c->target->label, owner_text(&found->owner, who, sizeof(who)));
     return err_set(err, status,
                    "%s: refused: the record of who writes to it, at offset %" PRIu64
                    ", was overwritten by somebody else since it was taken for this plan",
                    c->target->label, c->at);
+}
+
+static int read_back(const struct safety_guard *g, unsigned t, enum status status, struct err *err) {
+    const struct claim *c = &g->claim[t];
+    struct claim_block found;
+
+    if (!c->taken) return 0;
+    if (claim_read(c, &found, err) != 0) return -1;
+    bool mine = is_mine(g, &found);
+    return mine && found.whole ? 0 : refuse_other(c, &found, mine, status, err);
+}
+
+/* The first time. Some targets keep nothing of what is written (null backing stores): there is nothing to protect, and
+ * nothing to be known by. */
+static int confirm(struct safety_guard *g, unsigned t, struct err *err) {
+    struct claim *c = &g->claim[t];
+    struct claim_block found;
+
+    if (!c->taken) return 0;
+    if (claim_read(c, &found, err) != 0) return -1;
+    bool mine = is_mine(g, &found);
+    if (mine && found.whole) return 0;
+    if (found.sum != c->before) return refuse_other(c, &found, mine, STATUS_USAGE, err);
+    c->taken = false;
+    kv_text(&c->target->member[0].facts.warnings, "keeps-nothing",
+            "what is written to it is not read back: nobody can see who else writes to it, or what shares its blocks");
+    return 0;
 }
 
 static int take_all(struct safety_guard *g, struct err *err) {
@@ -160,7 +184,7 @@ static int take_all(struct safety_guard *g, struct err *err) {
         clock_wait_until(clock, next < until ? next : until);
     }
     for (unsigned t = 0; t < n; t++)
-        if (read_back(g, t, STATUS_USAGE, err) != 0) return -1;
+        if (confirm(g, t, err) != 0) return -1;
     return 0;
 }
 

@@ -116,10 +116,10 @@ lab_begin && lab_ganesha "twin=$2" && echo "$LAB_NFS_PORT $LAB_MOUNT_PORT" >"$3.
 lab_end
 END2
 mkfifo second.in
+must lab_ganesha twin="$LAB/twin1"
 sh second.sh "$LAB_HOME" "$LAB/twin2" "$LAB/second" <second.in >second.log 2>&1 &
 second=$!
 exec 8>second.in
-must lab_ganesha twin="$LAB/twin1"
 lab_until 30 test -e "$LAB/second" || must cat second.log
 read -r port mount_port <"$LAB/second"
 first_url=$(lab_nfs_url twin/f)

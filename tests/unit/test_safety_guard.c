@@ -225,6 +225,18 @@ static void a_record_that_was_overwritten(void **state) {
     assert_int_equal(other.state, OWNER_ACTIVE);
 }
 
+static void a_target_that_keeps_nothing(void **state) {
+    struct bench *b = *state;
+
+    target(b, 0, 0, "a", "iscsi://h/iqn.x:t/1", NAA);
+    b->fake[0].keeps_nothing = true;
+    type(b, "a", NULL);
+    if (begin(b) != 0) fail_msg("%s", b->err.msg);
+    assert_null(safety_guard_note(b->guard, 0));
+    assert_non_null(kv_find(&b->target[0].member[0].facts.warnings, "keeps-nothing"));
+    assert_int_equal(before(b, 0), 0);
+}
+
 /* ---- what came meanwhile ---- */
 
 static void text_file(const char *root, const char *name, const char *text) {
@@ -401,7 +413,7 @@ static void unfilled_files_are_removed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(taken_and_given_back), T(others),           T(a_record_that_was_overwritten), T(new_content), T(came_into_use),
+        T(taken_and_given_back), T(others),           T(a_record_that_was_overwritten), T(a_target_that_keeps_nothing), T(new_content), T(came_into_use),
         T(new_signature),        T(two_roads_to_one), T(a_copy_is_another_object),      T(file_and_block_view),
         T(found_at_other_places), T(unfilled_files_are_removed)};
     return cmocka_run_group_tests_name("safety_guard", tests, NULL, NULL);
