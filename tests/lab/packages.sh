@@ -12,8 +12,9 @@ set -eu
 
 build="autoconf automake build-essential libaio-dev libblkid-dev libiscsi-dev libjansson-dev libnfs-dev liburing-dev pkg-config"
 servers="e2fsprogs iproute2 mount netbase nfs-ganesha nfs-ganesha-vfs rpcbind tgt util-linux"
-tests="bindfs clang clang-format fdisk fuse3 gnuplot-nox libclang-rt-dev libcmocka-dev libiscsi-bin libnfs-utils lvm2 lz4
-	man-db nftables parted python3 python3-jsonschema shellcheck tshark valgrind zstd"
+tests="bindfs btrfs-progs clang clang-format dosfstools fdisk fuse3 gnuplot-nox libclang-rt-dev libcmocka-dev
+	libiscsi-bin libnfs-utils lvm2 lz4 man-db nftables parted python3 python3-jsonschema shellcheck tshark valgrind
+	xfsprogs zstd"
 
 policy=/usr/sbin/policy-rc.d
 scratch=
