@@ -30,6 +30,7 @@
 #include "backends/local/dm.h"
 #include "backends/local/helpers.h"
 #include "backends/local/kernel.h"
+#include "backends/local/lock.h"
 #include "backends/local/mountinfo.h"
 #include "backends/local/reservations.h"
 #ifdef HAVE_LIBURING
@@ -58,6 +59,7 @@ struct handle {
     bool plain_stable, direct, uring;
     struct kernel_conf asked;
     struct kernel kernel;
+    struct lock *lock;
 };
 
 struct context {            /* one of the three */
@@ -261,6 +263,7 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
     h->direct = conf->direct;
     h->uring = conf->engine == ENGINE_IO_URING;
     h->asked = conf->kernel;
+    lock_take(fd, how->mode == OPEN_WRITE, &h->lock, f);
     *out = h;
     return 0;
 fail:
@@ -275,6 +278,7 @@ static void block_close(struct handle *h) {
     kernel_put_back(&h->kernel);
     devwatch_stop(h->watch);
     devguard_free(h->guard);
+    lock_give(h->lock);
     close(h->fd);
     free(h);
 }

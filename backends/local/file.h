@@ -34,6 +34,7 @@ struct handle {
     uint64_t allocated, size;
     struct kernel_conf asked;
     struct kernel kernel;
+    struct lock *lock;         /* NULL: none */
 };
 
 int file_open(const struct open_how *how, struct handle **out, struct facts *f, struct err *err);

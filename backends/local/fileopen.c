@@ -22,6 +22,7 @@
 #include "backends/local/file.h"
 #include "backends/local/fs.h"
 #include "backends/local/helpers.h"
+#include "backends/local/lock.h"
 #include "backends/local/mountinfo.h"
 #include "backends/local/nfsmount.h"
 #include "backends/local/path.h"
@@ -347,6 +348,7 @@ int file_open(const struct open_how *how, struct handle **out, struct facts *f, 
     int rc = open_all(&o, h, f, err);
     free(o.mount);
     if (rc == 0) {
+        if (h->fd >= 0) lock_take(h->fd, how->mode != OPEN_READ, &h->lock, f);
         *out = h;
         return 0;
     }
@@ -358,6 +360,7 @@ int file_open(const struct open_how *how, struct handle **out, struct facts *f, 
 void file_close(struct handle *h) {
     if (!h) return;
     kernel_put_back(&h->kernel);
+    lock_give(h->lock);
     if (h->fd >= 0) close(h->fd);
     if (h->dir >= 0) close(h->dir);
     free(h->name);

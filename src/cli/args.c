@@ -112,11 +112,12 @@ static int unknown(const struct command *command, const struct option_word *o, c
 static int take_value(const struct option_entry *e, const struct option_word *o, int argc, char **argv, int *i,
                       const char **value, struct err *err) {
     *value = o->value;
-    if (*value || is_flag(e)) return 0;
-    if (*i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0) {
-        *value = argv[++*i];
-        return 0;
-    }
+    if (!*value && is_flag(e)) return 0;
+    if (!*value && *i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0) *value = argv[++*i];
+    if (*value && !**value)
+        return err_set(err, STATUS_USAGE, "%s%s has an empty value: was a shell variable empty?", o->single ? "-" : "--",
+                       o->name);
+    if (*value) return 0;
     return err_set(err, STATUS_USAGE, "%s%s needs a value: %s", o->single ? "-" : "--", o->name,
                    e->value ? e->value : "VALUE");
 }

@@ -19,10 +19,14 @@
 #include "engine/session.h"
 #include "report/table.h"
 #include "result/document.h"
+#include "safety/guard.h"
 
 struct run {
     struct run_plan *plan;
     struct document *document;
+    struct safety_guard *guard;
+    const struct data_note **note; /* per target; owned */
+    uint32_t *fill_tag;            /* per target; owned */
     struct progress progress;
     const char *json;
     struct err save_error;
@@ -61,6 +65,15 @@ static struct document *begin_document(const struct run_plan *r) {
     return d;
 }
 
+/* What is known of the targets being one object is not known at once. */
+static void tell_sameness(struct run *run) {
+    struct run_plan *r = run->plan;
+    struct plan *plan = &r->plan;
+    if (sameness_any(&r->report.same)) plan->warm_instead_of_asis = true;
+    document_plan(run->document, plan->seed, plan->rounds, r->reference, plan->warm_instead_of_asis);
+    document_sameness(run->document, describe_sameness(plan->targets, plan->n_targets, &r->report.same));
+}
+
 /* ---- the session's hooks ---- */
 
 static void on_progress(void *arg, const struct session_progress *p) {
@@ -71,6 +84,25 @@ static void on_progress(void *arg, const struct session_progress *p) {
 static void on_say(void *arg, const char *line) {
     struct run *run = arg;
     progress_say(&run->progress, line);
+}
+
+static int on_before_write(void *arg, unsigned target, bool first, struct err *err) {
+    struct run *run = arg;
+    struct run_plan *r = run->plan;
+    bool warm = r->plan.warm_instead_of_asis;
+    int rc = safety_guard_before_write(run->guard, target, first, run->fill_tag, err);
+    if (!first) return rc;
+    tell_sameness(run);
+    if (!warm && r->plan.warm_instead_of_asis)
+        progress_say(&run->progress, "two targets share what they store: its cache is warmed before every run (cache=asis "
+                                     "becomes warm)");
+    return rc;
+}
+
+/* At once: a file system that was filled up stops whoever else is on it. */
+static void on_not_filled(void *arg, unsigned target) {
+    struct run *run = arg;
+    safety_remove_unfilled(run->plan->plan.targets[target], run->plan->args->options.keep_partial, on_say, run);
 }
 
 /* Every finished run is on disk before the next begins. */
@@ -111,6 +143,9 @@ static void say_line(void *arg, const char *text) {
 static enum status clean_up(struct run *run) {
     struct err err;
     struct run_plan *r = run->plan;
+    safety_guard_end(run->guard);
+    for (unsigned i = 0; i < r->plan.n_targets; i++)
+        safety_remove_unfilled(r->plan.targets[i], r->args->options.keep_partial, say_line, run);
     if (!r->args->options.cleanup) return STATUS_OK;
     return safety_cleanup(r->plan.targets, r->plan.n_targets, say_line, run, &err) ? complain(&err) : STATUS_OK;
 }
@@ -118,7 +153,7 @@ static enum status clean_up(struct run *run) {
 static enum status measure(struct run *run, volatile sig_atomic_t *interrupted) {
     struct run_plan *r = run->plan;
     const struct options *o = &r->args->options;
-    struct session_hooks hooks = {run, on_progress, on_run_done, on_say};
+    struct session_hooks hooks = {run, on_progress, on_run_done, on_say, on_before_write, on_not_filled};
     struct err err = {.status = STATUS_OK};
     progress_init(&run->progress, stderr, isatty(STDERR_FILENO), o->quiet, plan_runs(&r->plan));
     own_cost_open(&r->plan, &r->clock, &r->nothing);
@@ -145,23 +180,42 @@ static int adjust_all(struct run_plan *r, struct err *err) {
     return 0;
 }
 
+static int begin_guard(struct run *run, struct err *err) {
+    struct run_plan *r = run->plan;
+    unsigned n = r->plan.n_targets;
+    run->note = calloc(n + 1, sizeof *run->note);
+    run->fill_tag = calloc(n + 1, sizeof *run->fill_tag);
+    if (!run->note || !run->fill_tag) return err_set(err, STATUS_USAGE, "out of memory");
+    if (safety_guard_begin(&r->wish, &r->report, &run->guard, err)) return -1;
+    for (unsigned i = 0; i < n; i++) {
+        run->note[i] = safety_guard_note(run->guard, i);
+        run->fill_tag[i] = plan_fill_tag(&r->plan, i);
+    }
+    r->plan.note = run->note;
+    return 0;
+}
+
 static enum status execute(struct run_plan *r) {
     struct run run = {.plan = r, .json = r->args->options.json};
     struct err err;
     /* Files are created from here on: a signal no longer ends the process where it stands. */
     volatile sig_atomic_t *interrupted = interrupt_catch();
+    r->wish.interrupted = interrupted;
     enum status status;
-    if (safety_apply(&r->wish, &r->report, &err) || adjust_all(r, &err)) {
+    if (safety_apply(&r->wish, &r->report, &err) || adjust_all(r, &err) || begin_guard(&run, &err)) {
         status = complain(&err);
     } else if (!(run.document = begin_document(r))) {
         err_set(&err, STATUS_USAGE, "no memory for the result");
         status = complain(&err);
     } else {
+        tell_sameness(&run);
         status = measure(&run, interrupted);
     }
     status = status_worse(status, clean_up(&run));
     interrupt_release();
     document_free(run.document);
+    free(run.note);
+    free(run.fill_tag);
     return status;
 }
 

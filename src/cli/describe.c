@@ -116,6 +116,26 @@ json_t *describe_target(const struct target *t) {
     return fields_end(&j);
 }
 
+json_t *describe_sameness(struct target *const *targets, unsigned n, const struct sameness *same) {
+    json_t *list = json_array();
+    for (unsigned b = 0; list && b < n; b++)
+        for (unsigned a = 0; a < b; a++) {
+            const struct sameness_pair *p = sameness_of(same, a, b);
+            struct fields j = fields_new();
+            /* What keeps nothing shares nothing. */
+            bool stored = targets[a]->facts.kind != OBJECT_NULL && targets[b]->facts.kind != OBJECT_NULL;
+            json_t *labels = json_array();
+            json_array_append_new(labels, json_of_text(targets[a]->label));
+            json_array_append_new(labels, json_of_text(targets[b]->label));
+            fields_put(&j, "targets", labels);
+            fields_text(&j, "verdict", stored ? sameness_name(p->verdict) : "no storage");
+            fields_count(&j, "blocks", p->blocks);
+            fields_word(&j, "how", p->how);
+            json_array_append_new(list, fields_end(&j));
+        }
+    return list;
+}
+
 json_t *describe_probed(const struct target *t) {
     json_t *j = describe_target(t);
     struct ping_idle idle = {.kinds = 0};

@@ -51,6 +51,8 @@ const struct option_entry options_table[] = {
      .help = "go on without the targets that cannot be opened"},
     {.name = "cleanup", .type = OPTION_BOOL, .offset = FIELD(cleanup),
      .help = "remove the files that this run created"},
+    {.name = "keep_partial", .type = OPTION_BOOL, .offset = FIELD(keep_partial),
+     .help = "leave a new file that could not be filled to the end where it is"},
     {.name = "dry_run", .type = OPTION_BOOL, .offset = FIELD(dry_run),
      .help = "open the targets and show the plan; write nothing"},
     {.name = "note", .type = OPTION_CUSTOM, .offset = FIELD(note), .value = "KEY=VALUE",

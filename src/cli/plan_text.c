@@ -41,7 +41,7 @@ static void print_targets(const struct plan *plan, FILE *out) {
         }
     }
     if (plan->warm_instead_of_asis)
-        fputs("  Two targets are the same object: its cache is warmed before every run (cache=asis becomes warm).\n",
+        fputs("  Two targets are or may be the same object: its cache is warmed before every run (cache=asis becomes warm).\n",
               out);
 }
 

@@ -85,6 +85,15 @@ static int check_labels(struct run_plan *r, struct err *err) {
                    targets_labels(&r->targets, labels, sizeof labels));
 }
 
+/* A label, and behind '=' a list: each of them says something. */
+static bool has_empty_word(const char *text) {
+    size_t n = strcspn(text, "=");
+    if (n == 0) return true;
+    const char *at = text[n] ? text + n : NULL; /* the '=' or ',' before a word */
+    while (at && strspn(at + 1, " \t") != strcspn(at + 1, ",")) at = strchr(at + 1, ',');
+    return at != NULL;
+}
+
 /* Only a label that the user wrote can be consented with: an automatic one moves to another disk when the order of the
  * words changes. */
 static int read_destroy(struct run_plan *r, struct err *err) {
@@ -95,6 +104,10 @@ static int read_destroy(struct run_plan *r, struct err *err) {
     for (size_t i = 0; i < list->n; i++) {
         char *what = strchr(list->item[i], '=');
         unsigned t = 0;
+        text_safe(shown, sizeof shown, list->item[i], SIZE_MAX);
+        if (has_empty_word(list->item[i]))
+            return err_set(err, STATUS_USAGE, "--destroy %s names nothing%s: was a shell variable empty?", shown,
+                           !what ? "" : what == list->item[i] ? " before the '='" : what[1] ? " in a part of it" : "");
         if (what) *what++ = '\0';
         r->destroy[i] = (struct safety_destroy){list->item[i], what};
         text_safe(shown, sizeof shown, list->item[i], SIZE_MAX);
@@ -141,6 +154,7 @@ static uint64_t random_seed(void) {
 
 static int resolve(struct run_plan *r, struct err *err) {
     const struct options *o = &r->args->options;
+    r->plan.nonce = (uint32_t)random_seed();
     r->plan.seed = o->seed == SEED_RANDOM ? random_seed() : o->seed;
     if (plan_resolve(&r->plan, err)) return -1;
     return o->time ? plan_fit_time(&r->plan, o->time, err) : 0;
@@ -175,6 +189,21 @@ static uint32_t overrun(const struct plan *plan) {
     return most;
 }
 
+/* One identity, and yet two objects: whoever gave consent by it must know. */
+static void say_sameness(const struct run_plan *r) {
+    for (unsigned a = 0; a < r->report.same.n; a++)
+        for (unsigned b = 0; b < a; b++) {
+            const struct sameness_pair *p = sameness_of(&r->report.same, a, b);
+            const char *x = r->plan.targets[b]->label, *y = r->plan.targets[a]->label;
+            if (p->verdict == SAMENESS_DIFFERENT)
+                run_note(r, "%s and %s bear one identity, but are two objects (%s): each needs its own consent and is "
+                         "filled by itself", x, y, p->how);
+            else if (p->verdict == SAMENESS_UNCONFIRMED)
+                run_note(r, "%s and %s bear one identity, and nothing confirms that they are one object (%s): each needs "
+                         "its own consent", x, y, p->how);
+        }
+}
+
 static enum status examine(struct run_plan *r) {
     struct err err;
     r->wish = (struct safety_wish){.targets = r->plan.targets,
@@ -188,7 +217,11 @@ static enum status examine(struct run_plan *r) {
                                    .sysfs = "/sys",
                                    .proc = "/proc"};
     plan_written_range(&r->plan, &r->wish.write_from, &r->wish.write_to);
-    if (!safety_examine(&r->wish, &r->report, &err)) return STATUS_OK;
+    bool refused = safety_examine(&r->wish, &r->report, &err) != 0;
+    r->plan.same = &r->report.same;
+    r->plan.warm_instead_of_asis = sameness_any(&r->report.same);
+    if (r->wish.writes) say_sameness(r);
+    if (!refused) return STATUS_OK;
     if (!r->report.refused) return complain(&err);
     for (size_t i = 0; i < r->report.n; i++) {
         struct err refusal = {.status = err.status};
@@ -208,7 +241,7 @@ static void announce(const struct run_plan *r) {
     for (size_t i = 0; i < r->report.n; i++)
         if (r->report.decision[i].verdict != SAFETY_READ) run_note(r, "%s", r->report.decision[i].text);
     if (r->plan.warm_instead_of_asis)
-        run_note(r, "two targets are the same object: its cache is warmed before every run (cache=asis becomes warm)");
+        run_note(r, "two targets are or may be the same object: its cache is warmed before every run (cache=asis becomes warm)");
 }
 
 static int read_line(struct run_plan *r, struct err *err) {

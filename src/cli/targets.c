@@ -70,7 +70,10 @@ static int wrong_key(const struct backend *backend, const char *key, struct err 
 }
 
 static int set_key(const struct member *m, const char *key, const char *value, struct err *err) {
-    if (!option_find(m->backend->options, key)) return wrong_key(m->backend, key, err);
+    const struct option_entry *e = option_find(m->backend->options, key);
+    if (!e) return wrong_key(m->backend, key, err);
+    if (value && !*value)
+        return err_set(err, STATUS_USAGE, "%s= has an empty value: was a shell variable empty?", e->name);
     return option_set(m->backend->options, m->conf, key, value, err);
 }
 

@@ -60,6 +60,8 @@ static int explain(const char *word, bool labelled, const char *shown, struct er
         return err_set(err, STATUS_USAGE, "%s: a LUN is written as iscsi://HOST/IQN/LUN", shown);
     if (has_scheme(word, "dev/"))
         return err_set(err, STATUS_USAGE, "%s: did you mean /%s?", shown, text_safe(name, sizeof name, word, SIZE_MAX));
+    if (labelled && !*word)
+        return err_set(err, STATUS_USAGE, "%s: nothing stands behind the label: was a shell variable empty?", shown);
     if (labelled || strchr(word, '='))
         return err_set(err, STATUS_USAGE, "%s: LABEL= stands before a target, an option begins with --", shown);
     if (!stat(word, &st) && !S_ISDIR(st.st_mode))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "base/clock.h"
 #include "engine/plan_check.h"
 
@@ -177,13 +178,12 @@ int plan_resolve(struct plan *plan, struct err *err) {
         for (unsigned t = 0; t < plan->n_targets; t++)
             if (plan_check_target(plan, p, plan->targets[t], err) != 0) return -1;
     }
-    for (unsigned a = 0; a < plan->n_targets; a++)
-        for (unsigned b = 0; b < a; b++)
-            if (plan->targets[a]->member[0].facts.exists && plan->targets[b]->member[0].facts.exists &&
-                facts_same_object(&plan->targets[a]->member[0].facts, &plan->targets[b]->member[0].facts))
-                plan->warm_instead_of_asis = true;
     set_rounds(plan);
     return 0;
+}
+
+uint32_t plan_fill_tag(const struct plan *plan, unsigned t) {
+    return (uint32_t)rng_mix(rng_mix(plan->seed ^ (uint64_t)plan->nonce << 32) + t);
 }
 
 void plan_free(struct plan *plan) {

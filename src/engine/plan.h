@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "pattern/data.h"
 #include "pattern/set.h"
+#include "target/sameness.h"
 #include "target/target.h"
 
 struct plan {
@@ -19,7 +21,10 @@ struct plan {
     unsigned rounds;           /* the largest of all patterns */
     bool read_only;            /* only reading patterns were kept */
     struct target *nothing;    /* does no I/O: on it the tool's own cost is measured; NULL: it is not. The caller's */
-    bool warm_instead_of_asis; /* two targets are one object: asis becomes warm */
+    const struct sameness *same; /* which targets are one object; the caller's; NULL: none. May learn during a session */
+    uint32_t nonce;              /* new for every invocation: in the fill's marks, so that its blocks are known from those of another */
+    const struct data_note *const *note; /* per target, what the writes over its block carry; the caller's; NULL: none */
+    bool warm_instead_of_asis;   /* two targets share what they store: asis becomes warm; read before each run */
 };
 
 /* Rounds of one pattern with this many targets: its number, or the balanced count (3, 4, 6, 2n). */
@@ -37,6 +42,8 @@ int plan_resolve(struct plan *plan, struct err *err);
 uint64_t plan_needed_size(const struct plan *plan);
 void plan_written_range(const struct plan *plan, uint64_t *from, uint64_t *to); /* equal: writes nothing */
 bool plan_writes(const struct plan *plan);
+/* In the marks of what target `t` is filled with. */
+uint32_t plan_fill_tag(const struct plan *plan, unsigned t);
 /* Runs in all rounds; expected seconds of ramps and windows, and of preparation (fills at an assumed 100 MiB/s, said as
  * such). */
 unsigned plan_runs(const struct plan *plan);

@@ -46,12 +46,13 @@ static void lose(struct session *s, struct target *t, const struct err *err) {
     note(s, err->status == STATUS_IO ? STATUS_IO : STATUS_TARGET, err);
 }
 
-static struct prepare prepare_for(struct session *s, struct target *t, uint64_t from, uint64_t to) {
-    return (struct prepare){.target = t,
+static struct prepare prepare_for(struct session *s, unsigned ti, uint64_t from, uint64_t to) {
+    return (struct prepare){.target = s->plan->targets[ti],
                             .from = from,
                             .to = to,
                             .seed = s->plan->seed,
-                            .run_tag = (uint32_t)rng_mix(s->plan->seed),
+                            .run_tag = plan_fill_tag(s->plan, ti),
+                            .note = s->plan->note ? s->plan->note[ti] : NULL,
                             .interrupted = s->interrupted,
                             .progress = session_on_bytes,
                             .arg = s};
@@ -70,22 +71,21 @@ static enum pattern_prepare wanted(const struct session *s) {
 
 static bool same_object_before(const struct session *s, unsigned t) {
     for (unsigned i = 0; i < t; i++)
-        if (!s->plan->targets[i]->lost && facts_same_object(&s->plan->targets[i]->facts, &s->plan->targets[t]->facts))
-            return true;
+        if (s->plan->targets[i]->filled && sameness_is_one(s->plan->same, i, t)) return true;
     return false;
 }
 
 static void look_for_holes(struct session *s, unsigned i, unsigned sampled, unsigned zeros) {
     struct target *t = s->plan->targets[i];
+    /* Unmapped blocks read as zeros, but so do zeros that were written: where the target cannot tell, nobody knows. */
     for (size_t k = 0; k < s->plan->patterns.n; k++) {
         const struct pattern *p = &s->plan->patterns.pattern[k];
-        double share = prepare_holes(t, p->offset, p->offset + p->size);
-        /* Unmapped blocks read as zeros: where the target cannot tell, the sample is what we know. */
-        if (isnan(share) && sampled) share = (double)zeros / sampled;
-        s->place[i].holes[k] = share;
+        s->place[i].holes[k] = prepare_holes(t, p->offset, p->offset + p->size);
     }
+    s->place[i].sampled = sampled;
+    s->place[i].zeros = zeros;
     if (zeros)
-        say(s, "%s: %u of %u sampled blocks hold only zeros: reads of them may cost the target nothing", t->label,
+        say(s, "%s: %u of %u sampled blocks hold only zeros: whether they have storage behind them is not known by that", t->label,
             zeros, sampled);
 }
 
@@ -103,20 +103,42 @@ static void idle_pings(struct session *s, unsigned i) {
     if (idle->why[0]) say(s, "%s: no protocol pings: %s", s->plan->targets[i]->label, idle->why);
 }
 
+/* May it be written? What stands in the way of a write makes a target useless for the plan. */
+static int before_write(struct session *s, unsigned i, struct err *err) {
+    bool first = !s->place[i].written;
+    s->place[i].written = true;
+    return s->hooks->before_write ? s->hooks->before_write(s->hooks->arg, i, first, err) : 0;
+}
+
+static int fill(struct session *s, unsigned i, struct err *err) {
+    struct target *t = s->plan->targets[i];
+    session_enter(s, PHASE_FILL, t);
+    int result = before_write(s, i, err);
+    if (result < 0) t->unfilled = false; /* whatever is there now, it is not what was made for this plan */
+    if (result != 0) return result;
+    if (!same_object_before(s, i)) {
+        struct prepare p = prepare_for(s, i, s->from, s->to);
+        result = prepare_fill(&p, err);
+    }
+    t->unfilled = result != 0;
+    t->filled = result == 0;
+    if (result != 0 && s->hooks->not_filled) s->hooks->not_filled(s->hooks->arg, i);
+    return result;
+}
+
 static int prepare_target(struct session *s, unsigned i) {
     struct target *t = s->plan->targets[i];
     struct err err = {0};
     unsigned sampled = 0, zeros = 0;
     int64_t from = clock_now(s->clock);
-    struct prepare p = prepare_for(s, t, s->from, s->to);
     int result = 0;
     enum pattern_prepare want = wanted(s);
     if (t->facts.kind == OBJECT_NULL) {
         /* keeps no data: nothing to write, nothing to find */
-    } else if (want == PREPARE_FILL && !same_object_before(s, i)) {
-        session_enter(s, PHASE_FILL, t);
-        result = prepare_fill(&p, &err);
+    } else if (want == PREPARE_FILL) {
+        result = fill(s, i, &err);
     } else if (want == PREPARE_CHECK) {
+        struct prepare p = prepare_for(s, i, s->from, s->to);
         session_enter(s, PHASE_CHECK, t);
         result = prepare_check(&p, &sampled, &zeros, &err);
     }
@@ -133,9 +155,19 @@ static int prepare_target(struct session *s, unsigned i) {
     return result > 0;
 }
 
+static bool is_borrowed(const struct target *t) {
+    for (unsigned m = 0; m < t->n_members; m++)
+        if (t->member[m].borrowed) return true;
+    return false;
+}
+
+/* What was consented to under another label comes after that one, and is held against it before it is written. */
 static int prepare_all(struct session *s) {
-    for (unsigned i = 0; i < s->plan->n_targets && !*s->interrupted; i++)
-        if (!s->plan->targets[i]->lost && prepare_target(s, i)) break;
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned i = 0; i < s->plan->n_targets && !*s->interrupted; i++) {
+            struct target *t = s->plan->targets[i];
+            if (!t->lost && is_borrowed(t) == (pass == 1) && prepare_target(s, i)) break;
+        }
     return *s->interrupted ? -1 : 0;
 }
 
@@ -157,9 +189,9 @@ static int flush_dirty(struct session *s, struct record *r, struct err *err) {
     return 0;
 }
 
-static int apply_cache(struct session *s, struct target *t, const struct pattern *p, struct record *r,
-                       struct err *err) {
-    struct prepare read = prepare_for(s, t, p->offset, p->offset + p->size);
+static int apply_cache(struct session *s, unsigned ti, const struct pattern *p, struct record *r, struct err *err) {
+    struct target *t = s->plan->targets[ti];
+    struct prepare read = prepare_for(s, ti, p->offset, p->offset + p->size);
     r->cache = p->cache;
     if (p->cache == CACHE_ASIS && s->plan->warm_instead_of_asis) r->cache = CACHE_WARM;
     if (r->cache == CACHE_ASIS) return 0;
@@ -175,7 +207,10 @@ static int approach(struct session *s, unsigned ti, const struct pattern *p, str
     struct target *t = s->plan->targets[ti];
     struct settle settled;
     if (flush_dirty(s, r, err) != 0) return -1;
-    int result = apply_cache(s, t, p, r, err);
+    int result = pattern_writes(p) ? before_write(s, ti, err) : 0;
+    if (result) return result;
+    t->unfilled = false; /* it is used as it is */
+    result = apply_cache(s, ti, p, r, err);
     if (result) return result;
     session_enter(s, PHASE_SETTLE, t);
     result = settle_wait(t, p->offset, p->offset + p->size, s->plan->seed + s->progress.run, s->place[ti].idle_ns,
@@ -211,6 +246,7 @@ static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round,
                       .arg = s};
     run.seed = s->plan->seed;
     run.run_tag = (uint32_t)rng_mix(run.seed ^ ((uint64_t)round << 32) ^ ((uint64_t)pi << 16) ^ ti);
+    run.note = s->plan->note ? s->plan->note[ti] : NULL;
     int result = approach(s, ti, p, r, &err);
     if (result == 0 && !*s->interrupted) {
         s->last_ios = s->last_bytes = s->last_lat = 0;
@@ -256,6 +292,8 @@ static int one_run(struct session *s, unsigned ti, unsigned pi, unsigned round, 
     r->order = order;
     r->started_ns = clock_now(s->clock) - s->began;
     r->holes = s->place[ti].holes[pi];
+    r->blocks_sampled = s->place[ti].sampled;
+    r->zeros_sampled = s->place[ti].zeros;
     r->own_ns_per_io = s->own_cost[pi];
     r->cache = p->cache;
     r->depth_requested = p->iodepth * p->numjobs;

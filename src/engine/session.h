@@ -5,6 +5,7 @@
 #define ENGINE_SESSION_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/plan.h"
@@ -43,6 +44,11 @@ struct session_hooks {
     /* Something the user should know now ("nfs: 3 of 256 sampled blocks are holes"). One line, safe to print. May be
      * NULL. */
     void (*say)(void *arg, const char *line);
+    /* Right before a target's first write (`first`), and before each later run that writes to it: may it? -1: the target
+     * is lost, with the reason in `err`; 1: interrupted. plan->same may have learned something. May be NULL. */
+    int (*before_write)(void *arg, unsigned target, bool first, struct err *err);
+    /* A target could not be filled to the end. May be NULL. */
+    void (*not_filled)(void *arg, unsigned target);
 };
 
 /* Returns STATUS_OK, _IO (errors in some run), _TARGET (a target was lost or could not be attached), _INTERRUPTED. A

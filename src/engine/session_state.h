@@ -11,9 +11,11 @@
 struct place {          /* what the session remembers of a target */
     int64_t idle_ns;    /* depth-1 read before the first run */
     int64_t prepare_ns; /* goes to the target's first record */
+    bool written;       /* there was a first write */
     bool dirty;         /* written since the last flush */
     bool unprepared;    /* filling failed: its runs have errors, though the target is there */
-    double *holes;      /* per pattern */
+    double *holes;      /* per pattern; NAN: unknown */
+    unsigned sampled, zeros; /* blocks that prepare_check read, and those of them with nothing but zeros */
     struct ping_idle idle_ping;
 };
 

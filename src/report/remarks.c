@@ -86,6 +86,16 @@ static double check_holes(const json_t *run, char *buf, size_t len) {
     return holes;
 }
 
+/* Zeros are no holes: a target that cannot tell may have stored them. */
+static double check_zeros(const json_t *run, char *buf, size_t len) {
+    uint64_t zeros = view_uint(run, "zeros_sampled");
+    if (!zeros || !view_uint(run, "read/ios") || view_number(run, "holes") > 0) return 0;
+    snprintf(buf, len, "%" PRIu64 " of %" PRIu64 " sampled blocks hold only zeros%s", zeros,
+             view_uint(run, "blocks_sampled"),
+             isnan(view_number(run, "holes")) ? ": whether they have storage behind them, the target does not say" : "");
+    return (double)zeros;
+}
+
 static double check_rate(const json_t *run, char *buf, size_t len) {
     uint64_t missed = view_uint(run, "rate_missed");
     if (missed)
@@ -295,7 +305,7 @@ static double check_grown(const json_t *run, char *buf, size_t len) {
 }
 
 static double (*const checks[])(const json_t *, char *, size_t) = {
-    check_lost,    check_interrupted,    check_errors,    check_run_error,   check_holes, check_rate,
+    check_lost,    check_interrupted,    check_errors,    check_run_error,   check_holes, check_zeros, check_rate,
     check_submit,  check_command_window, check_tail,      check_abandoned,   check_retries,
     check_parts,   check_reserved_ports, check_wire,      check_littles_law, check_cpu,
     check_settled, check_flush,          check_end_flush, check_readahead,   check_wire_law,

@@ -12,6 +12,7 @@
 #include "report/figure.h"
 #include "report/grid.h"
 #include "report/remarks.h"
+#include "report/sameness_lines.h"
 #include "result/view.h"
 
 #define NAME_MAX_COLUMNS 60
@@ -51,22 +52,6 @@ static void print_target(const json_t *target, size_t width, FILE *out) {
                 safe(text, sizeof text, view_text(json_array_get(warnings, w), "text")));
 }
 
-static bool share_identity(const json_t *a, const json_t *b) {
-    const json_t *x = view_at(a, "identities"), *y = view_at(b, "identities");
-    for (size_t i = 0; i < json_array_size(x); i++)
-        for (size_t k = 0; k < json_array_size(y); k++)
-            if (json_equal(json_array_get(x, i), json_array_get(y, k))) return true;
-    return false;
-}
-
-static bool same_object(const json_t *a, const json_t *b) {
-    const json_t *x = view_at(a, "members"), *y = view_at(b, "members");
-    for (size_t i = 0; i < json_array_size(x); i++)
-        for (size_t k = 0; k < json_array_size(y); k++)
-            if (share_identity(json_array_get(x, i), json_array_get(y, k))) return true;
-    return false;
-}
-
 /* Those that took part. */
 static size_t count_targets(const json_t *document) {
     const json_t *targets = view_at(document, "targets");
@@ -74,26 +59,6 @@ static size_t count_targets(const json_t *document) {
     for (size_t t = 0; t < json_array_size(targets); t++)
         if (!view_text(json_array_get(targets, t), "lost")) n++;
     return n;
-}
-
-/* Which kind of "same disk" this is. */
-static void print_sameness(const json_t *document, FILE *out) {
-    const json_t *targets = view_at(document, "targets");
-    size_t n = json_array_size(targets);
-    bool any = false;
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = i + 1; k < n; k++) {
-            const json_t *a = json_array_get(targets, i), *b = json_array_get(targets, k);
-            char x[80], y[80];
-            if (!same_object(a, b)) continue;
-            any = true;
-            fprintf(out, "%s and %s are the same object%s\n", safe(x, sizeof x, view_text(a, "label")),
-                    safe(y, sizeof y, view_text(b, "label")),
-                    view_true(document, "plan/warm_instead_of_asis") ? ": its cache is warmed before every run" : "");
-        }
-    }
-    if (count_targets(document) > 1 && !any)
-        fputs("The targets are different objects; on the same disks, they lie on other parts of them.\n", out);
 }
 
 static void print_notes(const json_t *document, FILE *out) {
@@ -113,7 +78,7 @@ static void print_head(const json_t *document, FILE *out) {
         if (label && strlen(label) > width) width = strlen(label);
     }
     for (size_t t = 0; t < json_array_size(targets); t++) print_target(json_array_get(targets, t), width, out);
-    print_sameness(document, out);
+    sameness_lines(document, out);
     print_notes(document, out);
 }
 

@@ -132,6 +132,10 @@ void document_target(struct document *d, json_t *target) {
     append(d, "targets", target);
 }
 
+void document_sameness(struct document *d, json_t *pairs) {
+    put(d, d->root, "sameness", pairs);
+}
+
 void document_run(struct document *d, const struct record *r) {
     append(d, "runs", json_of_record(r));
 }

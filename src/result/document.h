@@ -25,6 +25,8 @@ void document_pattern(struct document *d, const char *name, const struct option_
 void document_note(struct document *d, const char *key, const char *value);
 void document_environment(struct document *d, json_t *environment); /* takes over the reference, as the next one does */
 void document_target(struct document *d, json_t *target);           /* with "label", and "lost" null or the reason */
+/* What is known of any two targets being one object, an array; replaces what was there. */
+void document_sameness(struct document *d, json_t *pairs);
 void document_run(struct document *d, const struct record *r);
 
 /* The end: "finished", the status (the worst of the runs and targets, interrupted if so), the summary. */

@@ -335,6 +335,8 @@ static void put_load(struct fields *f, const struct record *r) {
     fields_word(f, "entropy", r->written_random ? "random" : "");
     fields_text(f, "cache", caches[r->cache]);
     fields_real(f, "holes", r->holes);
+    fields_count(f, "blocks_sampled", r->blocks_sampled);
+    fields_count(f, "zeros_sampled", r->zeros_sampled);
     fields_bool(f, "rate_limited", r->has_due);
     fields_ns(f, "submit_ns", r->submit_ns);
     fields_real(f, "submit_percent", held > 0 ? 100.0 * (double)r->submit_ns / held : NAN);

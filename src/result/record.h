@@ -90,6 +90,7 @@ struct record {
     bool written_random;     /* entropy of the data */
     int cache;               /* enum pattern_cache as it was in effect */
     double holes;            /* share of the working set without storage behind it; NAN: unknown */
+    unsigned blocks_sampled, zeros_sampled; /* looked at before the first run, and zeros among them; 0, 0: not looked */
 
     bool has_due;            /* rate_iops was given */
     struct record_op op[IO_OPS];

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "safety/safety.h"
-#include "safety/space.h"
+#include "safety/sameobject.h"
 
 static const char *show_url(const struct member *m, char *buf, size_t len) {
     return text_safe(buf, len, m->url, strlen(m->url));
@@ -16,7 +16,7 @@ static struct member *created_before(const struct safety_wish *wish, const struc
     for (unsigned t = 0; t < wish->n_targets; t++)
         for (unsigned i = 0; i < wish->targets[t]->n_members; i++) {
             struct member *other = &wish->targets[t]->member[i];
-            if (other != m && other->created && other->handle && space_same_file(other->url, m->url)) return other;
+            if (other != m && other->created && other->handle && sameobject_same_road(other, m)) return other;
         }
     return NULL;
 }
@@ -25,7 +25,7 @@ static int open_twin(struct target *t, unsigned m, const struct member *twin, st
     char url[300];
 
     if (target_member_reopen(t, m, OPEN_READ, 0, err) != 0) return -1;
-    if (!t->member[m].facts.exists || !facts_same_object(&t->member[m].facts, &twin->facts))
+    if (!t->member[m].facts.exists || facts_kinship(&t->member[m].facts, &twin->facts) == KINSHIP_NONE)
         return err_set(err, STATUS_TARGET,
                        "%s: %s was created under another label, and is not the file that is found now", t->label,
                        show_url(&t->member[m], url, sizeof(url)));
@@ -56,6 +56,8 @@ static int apply_one(const struct safety_wish *wish, const struct safety_decisio
         return err_set(err, STATUS_USAGE, "%s: refused: %s is in use: %s", t->label, show_url(m, url, sizeof(url)),
                        text_safe(in_use, sizeof(in_use), m->facts.in_use, strlen(m->facts.in_use)));
     m->consented = true;
+    m->borrowed = d->borrowed;
+    t->unfilled = t->unfilled || m->created;
     return 0;
 }
 
@@ -119,4 +121,22 @@ int safety_cleanup(struct target **targets, unsigned n_targets, void (*say)(void
             if (!removed && rc == 0) rc = err_set(err, STATUS_TARGET, "%s", line);
         }
     return rc;
+}
+
+void safety_remove_unfilled(struct target *t, bool keep, void (*say)(void *arg, const char *line), void *arg) {
+    char line[1200], removed[1100], url[300];
+
+    for (unsigned i = 0; t->unfilled && i < t->n_members; i++) {
+        struct member *m = &t->member[i];
+        if (!m->created) continue;
+        if (keep) {
+            snprintf(line, sizeof(line), "%s: %s was created and not filled to the end; --keep-partial leaves it", t->label,
+                     show_url(m, url, sizeof(url)));
+        } else {
+            remove_member(t, m, removed, sizeof(removed));
+            snprintf(line, sizeof(line), "%s, which was created and not filled to the end (--keep-partial leaves it)", removed);
+        }
+        if (say) say(arg, line);
+    }
+    t->unfilled = false;
 }

@@ -45,13 +45,24 @@ static bool names_signature(const struct content *c, const char *word) {
 }
 
 static bool is_plain(const char *what) {
-    return !what || *what == '\0';
+    return !what; /* an empty word is none: it says that a shell variable was empty */
 }
 
-/* The same object under two labels is consented to once; a size that differs says that the identity lies. */
-static bool same_object(const struct consent_party *a, const struct consent_party *b) {
-    return a == b || (a->facts->exists && b->facts->exists && a->facts->size == b->facts->size &&
-                      facts_same_object(a->facts, b->facts));
+/* The same object under two labels is consented to once. */
+static bool same_object(const struct consent_party *parties, size_t a, size_t b) {
+    return a == b || sameness_is_one(parties[a].same, (unsigned)a, (unsigned)b);
+}
+
+bool consent_has_word(const struct safety_destroy *destroy, size_t n, const char *label, const char *word) {
+    char typed[WORD_SIZE];
+
+    for (size_t d = 0; d < n; d++) {
+        const char *at = destroy[d].what;
+        if (strcmp(destroy[d].label, label) != 0) continue;
+        while (next_word(&at, typed, sizeof(typed)))
+            if (strcasecmp(typed, word) == 0) return true;
+    }
+    return false;
 }
 
 /* ---- words that cannot be meant ---- */
@@ -71,6 +82,7 @@ static bool is_whole_identity(const struct consent_party *parties, size_t n, con
 static bool word_fits(const struct consent_party *parties, size_t n, const char *label, const char *word) {
     for (size_t i = 0; i < n; i++) {
         if (strcmp(parties[i].label, label) != 0) continue;
+        if (strcasecmp(word, CONSENT_STALE_OWNER) == 0) return true;
         if (strcasecmp(word, UNKNOWN_DATA) == 0 || is_identity(parties[i].facts, word)) return true;
         if (!parties[i].looked && parties[i].facts->exists) return true; /* nobody knows; it is refused in any case */
         if (names_signature(parties[i].content, word)) return true;
@@ -89,7 +101,8 @@ static void complain(struct consent_party *p, const char *word) {
     if (p->complaint[0]) return;
     show(safe, sizeof(safe), word);
     if (*word == '\0') {
-        snprintf(p->complaint, p->complaint_len, "--destroy %s=... holds an empty word", p->label);
+        snprintf(p->complaint, p->complaint_len, "--destroy %s=... holds an empty word: was a shell variable empty?",
+                 p->label);
     } else if (looks_like_identity(word)) {
         show(identity, sizeof(identity),
              p->facts->identity[0][0] ? p->facts->identity[0] : "an object without an identity");
@@ -171,6 +184,7 @@ static void take(struct given *g, const struct consent_party *p, const struct sa
     char word[WORD_SIZE], safe[200];
     size_t n = strlen(by);
 
+    if (d->what && !*d->what) return; /* complained of */
     g->any = true;
     snprintf(by + n, by_len - n, "%s--destroy %s%s%s", n ? " " : "", d->label, is_plain(d->what) ? "" : "=",
              is_plain(d->what) ? "" : show(safe, sizeof(safe), d->what));
@@ -203,18 +217,21 @@ static bool covers_signatures(const struct given *g, const struct content *c, ch
     return n == 0;
 }
 
-bool consent_covers(const struct safety_destroy *destroy, size_t n, const struct consent_party *parties,
-                    size_t n_parties, size_t i, char *by, size_t by_len, char *missing, size_t missing_len) {
+static bool covers(const struct safety_destroy *destroy, size_t n, const struct consent_party *parties,
+                   size_t n_parties, size_t i, bool own_words, char *by, size_t by_len, char *missing,
+                   size_t missing_len) {
     const struct consent_party *p = &parties[i];
     struct given g = {.any = false};
 
     by[0] = missing[0] = '\0';
-    for (size_t d = 0; d < n; d++)
+    for (size_t d = 0; d < n; d++) {
+        if (own_words && strcmp(destroy[d].label, p->label) != 0) continue;
         for (size_t k = 0; k < n_parties; k++)
-            if (strcmp(parties[k].label, destroy[d].label) == 0 && same_object(&parties[k], p)) {
+            if (strcmp(parties[k].label, destroy[d].label) == 0 && same_object(parties, k, i)) {
                 take(&g, p, &destroy[d], by, by_len);
                 break;
             }
+    }
     if (!g.any || !p->content) return false;
     if (g.other_identity && !g.identity && !g.plain) {
         snprintf(missing, missing_len, "the identity of this object");
@@ -229,6 +246,15 @@ bool consent_covers(const struct safety_destroy *destroy, size_t n, const struct
     case CONTENT_OWN: break;
     }
     return true;
+}
+
+bool consent_covers(const struct safety_destroy *destroy, size_t n, const struct consent_party *parties,
+                    size_t n_parties, size_t i, bool *borrowed, char *by, size_t by_len, char *missing,
+                    size_t missing_len) {
+    *borrowed = false;
+    if (covers(destroy, n, parties, n_parties, i, true, by, by_len, missing, missing_len)) return true;
+    *borrowed = covers(destroy, n, parties, n_parties, i, false, by, by_len, missing, missing_len);
+    return *borrowed;
 }
 
 /* ---- what to type ---- */

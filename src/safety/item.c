@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "safety/sameobject.h"
 #include "safety/space.h"
 
 /* Where both do not fit, the reason is cut: what to type must be whole. */
@@ -145,16 +146,19 @@ static bool is_block_view(const struct facts *f) {
     return f->kind == OBJECT_LUN || f->kind == OBJECT_DEVICE;
 }
 
-void item_check_pair(struct item *later, const struct item *earlier) {
+void item_check_pair(struct item *later, const struct item *earlier, const struct sameness_pair *pair) {
     const struct facts *a = &earlier->member->facts, *b = &later->member->facts;
     char where[300], other[300];
+    bool same = pair->verdict == SAMENESS_ONE || pair->verdict == SAMENESS_SHARED;
 
     if (a->kind == OBJECT_NULL || b->kind == OBJECT_NULL || a->exists != b->exists) return;
-    bool same = space_same_file(earlier->member->url, later->member->url);
-    if (a->exists) same = same || facts_same_object(a, b) || (a->rdev && a->rdev == b->rdev);
-    if (!same) return;
+    if (!a->exists) same = sameobject_same_road(earlier->member, later->member);
     item_where(later, where, sizeof(where));
     item_where(earlier, other, sizeof(other));
+    if (later->target == earlier->target && pair->verdict == SAMENESS_UNCONFIRMED)
+        item_refuse(later, "", "%s and %s bear one identity, and nothing tells them apart (%s): they may be one object, and "
+                    "it can be a member only once", where, other, pair->how);
+    if (!same) return;
     if (later->target == earlier->target)
         item_refuse(later, "", "%s and %s are one object, and it can be a member only once", where, other);
     if (!later->wish->writes || !a->exists) return;

@@ -6,6 +6,7 @@
 #include "safety/content.h"
 #include "safety/localdisk.h"
 #include "safety/safety.h"
+#include "target/sameness.h"
 
 struct item {
     const struct safety_wish *wish;
@@ -29,6 +30,6 @@ const char *item_where(const struct item *it, char *buf, size_t len);
 void item_check(struct item *it, const struct localdisk *disks, const char *disks_error);
 /* The same object twice in one target; a file and a block view of one object; one device twice. Refuses the later one.
  */
-void item_check_pair(struct item *later, const struct item *earlier);
+void item_check_pair(struct item *later, const struct item *earlier, const struct sameness_pair *pair);
 
 #endif

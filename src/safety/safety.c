@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "safety/consent.h"
 #include "safety/item.h"
+#include "safety/ownercheck.h"
+#include "safety/sameobject.h"
 #include "safety/space.h"
 
 /* ---- what every member is asked ---- */
@@ -33,11 +35,13 @@ static void make_items(const struct safety_wish *wish, struct item *items, struc
             it->needed = target_member_size(it->target, wish->needed_size);
             target_member_range(it->target, m, wish->write_from, wish->write_to, &it->from, &it->to);
             if (it->target->n_members > 1 && it->from < it->to) it->to += wish->overrun;
+            it->decision->from = it->from;
+            it->decision->to = it->to;
         }
     }
 }
 
-static void check_items(struct item *items, size_t n) {
+static void check_items(struct item *items, size_t n, const struct sameness *same) {
     const struct safety_wish *wish = items[0].wish;
     struct localdisk *disks = NULL;
     struct err err = {.msg = ""};
@@ -45,7 +49,8 @@ static void check_items(struct item *items, size_t n) {
     if (wish->writes) localdisk_scan(wish->sysfs, wish->proc, &disks, &err);
     for (size_t i = 0; i < n; i++) item_check(&items[i], disks, err.msg);
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < i; k++) item_check_pair(&items[i], &items[k]);
+        for (size_t k = 0; k < i; k++)
+            item_check_pair(&items[i], &items[k], sameness_of(same, (unsigned)i, (unsigned)k));
     localdisk_free(disks);
 }
 
@@ -71,13 +76,14 @@ static int look(struct item *items, size_t n, struct err *err) {
 
 /* ---- what may be done ---- */
 
-static struct consent_party party_of(struct item *it) {
+static struct consent_party party_of(struct item *it, const struct sameness *same) {
     const struct facts *f = &it->member->facts;
 
     return (struct consent_party){.label = it->target->label,
                                   .facts = f,
                                   .content = it->content,
                                   .looked = it->content || !f->exists || f->kind == OBJECT_NULL,
+                                  .same = same,
                                   .complaint = it->complaint,
                                   .complaint_len = sizeof(it->complaint)};
 }
@@ -137,8 +143,9 @@ static void decide(struct item *items, const struct consent_party *parties, size
     } else if (f->kind == OBJECT_NULL) {
         snprintf(it->decision->found, sizeof(it->decision->found), "no storage");
         allow_existing(it, SAFETY_OWN_DATA, "");
-    } else if (consent_covers(wish->destroy, wish->n_destroy, parties, n, i, by, sizeof(by), missing,
-                              sizeof(missing))) {
+    } else if (consent_covers(wish->destroy, wish->n_destroy, parties, n, i, &it->decision->borrowed, by, sizeof(by),
+                              missing, sizeof(missing)) &&
+               !(it->decision->borrowed && it->target->n_members > 1)) { /* which proves to be one by one record only */
         allow_existing(it, SAFETY_CONSENTED, by);
     } else if (content_kind(it->content) == CONTENT_OWN && !*missing) {
         allow_existing(it, SAFETY_OWN_DATA, "");
@@ -148,13 +155,13 @@ static void decide(struct item *items, const struct consent_party *parties, size
 }
 
 /* -1: a label that no target has. */
-static int decide_all(struct item *items, size_t n, struct err *err) {
+static int decide_all(struct item *items, size_t n, const struct sameness *same, struct err *err) {
     const struct safety_wish *wish = items[0].wish;
     struct consent_party *parties = calloc(n, sizeof(*parties));
     int rc = -1;
 
     if (!parties) return err_set(err, STATUS_TARGET, "no memory");
-    for (size_t i = 0; i < n; i++) parties[i] = party_of(&items[i]);
+    for (size_t i = 0; i < n; i++) parties[i] = party_of(&items[i], same);
     if (wish->writes && consent_check_words(wish->destroy, wish->n_destroy, parties, n, err) < 0) goto out;
     for (size_t i = 0; i < n; i++) {
         struct item *it = &items[i];
@@ -199,6 +206,39 @@ static int check_space(struct item *items, size_t n, struct err *err) {
     return 0;
 }
 
+/* ---- which are one ---- */
+
+/* Of two targets, from their members: one object only if each member is one with its counterpart. */
+static void sum_up_pair(const struct item *a, const struct item *b, const struct item *first,
+                        const struct sameness *same, struct sameness_pair *out) {
+    unsigned n = a->target->n_members, m = b->target->n_members, one = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < m; k++) {
+            const struct sameness_pair *p = sameness_of(same, (unsigned)(a - first) + i, (unsigned)(b - first) + k);
+            out->blocks += p->blocks;
+            one += p->verdict == SAMENESS_ONE && i == k;
+            out->by_content = out->by_content || p->by_content;
+            if (p->verdict <= out->verdict) continue;
+            out->verdict = p->verdict;
+            snprintf(out->how, sizeof(out->how), "%s", p->how);
+        }
+    if (out->verdict == SAMENESS_ONE && (one != n || n != m)) out->verdict = SAMENESS_SHARED;
+}
+
+static int sum_up(const struct item *items, const struct sameness *same, struct sameness *out, struct err *err) {
+    const struct safety_wish *wish = items[0].wish;
+    const struct item *a = items, *b;
+
+    if (sameness_init(out, wish->n_targets) != 0) return err_set(err, STATUS_TARGET, "no memory");
+    for (unsigned t = 0; t < wish->n_targets; a += wish->targets[t++]->n_members) {
+        b = items;
+        for (unsigned u = 0; u < t; b += wish->targets[u++]->n_members)
+            sum_up_pair(a, b, items, same, sameness_of(out, t, u));
+    }
+    return 0;
+}
+
 /* ---- the whole ---- */
 
 /* Refusals, whole ones as long as they fit. */
@@ -225,6 +265,8 @@ static int join_refusals(struct safety_report *report, struct err *err) {
 int safety_examine(const struct safety_wish *wish, struct safety_report *report, struct err *err) {
     size_t n = count_members(wish);
     struct item *items = calloc(n ? n : 1, sizeof(*items));
+    struct sameness same = {.n = 0};
+    struct owner self;
     int rc = -1;
 
     memset(report, 0, sizeof(*report));
@@ -239,17 +281,24 @@ int safety_examine(const struct safety_wish *wish, struct safety_report *report,
     }
     report->n = n;
     make_items(wish, items, report->decision);
-    check_items(items, n);
+    if (sameobject_compare(items, (unsigned)n, &same, err) != 0 || sum_up(items, &same, &report->same, err) != 0)
+        goto out;
+    check_items(items, n, &same);
+    owner_self(&self, wish->proc);
+    for (size_t i = 0; i < n; i++) ownercheck_item(&items[i], &self);
     if (wish->writes && look(items, n, err) != 0) goto out;
-    if (decide_all(items, n, err) != 0 || check_space(items, n, err) != 0) goto out;
+    if (decide_all(items, n, &same, err) != 0 || check_space(items, n, err) != 0) goto out;
     rc = join_refusals(report, err);
 out:
-    for (size_t i = 0; items && i < n; i++) free(items[i].content);
+    for (size_t i = 0; items && report->decision && i < report->n; i++) report->decision[i].content = items[i].content;
+    sameness_free(&same);
     free(items);
     return rc;
 }
 
 void safety_report_free(struct safety_report *report) {
+    for (size_t i = 0; report->decision && i < report->n; i++) free(report->decision[i].content);
+    sameness_free(&report->same);
     free(report->decision);
     memset(report, 0, sizeof(*report));
 }

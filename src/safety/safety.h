@@ -5,16 +5,20 @@
 #ifndef SAFETY_SAFETY_H
 #define SAFETY_SAFETY_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
+#include "target/sameness.h"
 #include "target/target.h"
+
+struct content;
 
 struct safety_destroy {
     const char *label, *what;
-}; /* --destroy LABEL[=WHAT]; what may be NULL */
+}; /* --destroy LABEL[=WHAT]; NULL: no WHAT. An empty WHAT is refused */
 
 struct safety_wish {
     struct target **targets; /* opened with target_open_read */
@@ -27,6 +31,7 @@ struct safety_wish {
     const struct safety_destroy *destroy;
     size_t n_destroy;
     bool allow_full;
+    volatile sig_atomic_t *interrupted; /* NULL: never; looking is given up */
     const char *sysfs, *proc; /* "/sys", "/proc"; tests give made-up ones */
 };
 
@@ -36,6 +41,9 @@ struct safety_decision { /* one per member, in order of targets and members */
     unsigned target, member;
     enum safety_verdict verdict;
     uint64_t create_size; /* SAFETY_CREATE */
+    bool borrowed;        /* SAFETY_CONSENTED by words for another label of one object */
+    uint64_t from, to;    /* of the member, that will be written */
+    struct content *content; /* what was found; owned; NULL: nothing was there, or it was not looked at */
     char found[400];      /* what is there: "ext4 file system \"data\" at 0 (libblkid)" "all zeros (all of it was read)" "samedisk data" */
     char text[900];       /* what will be done, or why not and what to type; fit to print */
 };
@@ -44,6 +52,7 @@ struct safety_report {
     struct safety_decision *decision; /* owned */
     size_t n;
     unsigned refused;
+    struct sameness same; /* of the targets; owned */
 };
 
 /* Examines everything. 0: may go on (report filled). -1: refused or failed; the report holds all refusals, `err` their
@@ -55,6 +64,9 @@ int safety_apply(const struct safety_wish *wish, const struct safety_report *rep
  * to `say`. */
 int safety_cleanup(struct target **targets, unsigned n_targets, void (*say)(void *arg, const char *line), void *arg,
                    struct err *err);
+/* Removes what this invocation created for `t`, if that was not filled to the end (target.unfilled); `keep`: only says
+ * that it is there. */
+void safety_remove_unfilled(struct target *t, bool keep, void (*say)(void *arg, const char *line), void *arg);
 void safety_report_free(struct safety_report *report);
 
 #endif

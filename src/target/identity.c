@@ -60,8 +60,19 @@ static bool same_fact(const struct facts *a, const struct facts *b, const char *
     return x->type == KV_TEXT ? strcasecmp(x->text, y->text) == 0 : x->u == y->u;
 }
 
-bool facts_same_object(const struct facts *a, const struct facts *b) {
-    if (!identity_common(a->identity, FACTS_IDENTITIES, b->identity, FACTS_IDENTITIES)) return false;
-    if (!is_weak(a) && !is_weak(b)) return true;
-    return same_fact(a, b, "target_name") && same_fact(a, b, "lun");
+/* This kernel's number for a file: two files with one number do not exist. */
+static bool one_local_file(const struct facts *a, const struct facts *b) {
+    for (unsigned i = 0; i < FACTS_IDENTITIES; i++)
+        for (unsigned k = 0; begins(a->identity[i], "file:") && k < FACTS_IDENTITIES; k++)
+            if (identity_equal(a->identity[i], b->identity[k])) return true;
+    return false;
+}
+
+enum kinship facts_kinship(const struct facts *a, const struct facts *b) {
+    if (a->rdev && a->rdev == b->rdev) return KINSHIP_ONE;
+    if (!identity_common(a->identity, FACTS_IDENTITIES, b->identity, FACTS_IDENTITIES)) return KINSHIP_NONE;
+    /* A loop device may begin anywhere in the file behind it. */
+    if (one_local_file(a, b)) return a->kind == OBJECT_FILE && b->kind == OBJECT_FILE ? KINSHIP_ONE : KINSHIP_STORAGE;
+    if ((is_weak(a) || is_weak(b)) && !(same_fact(a, b, "target_name") && same_fact(a, b, "lun"))) return KINSHIP_NONE;
+    return KINSHIP_NAME;
 }

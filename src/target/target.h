@@ -19,6 +19,7 @@ struct member {
     struct facts facts;
     bool created;   /* by this invocation: --cleanup may remove it */
     bool consented; /* written only if true (or created) */
+    bool borrowed;  /* the consent was given for another label of what seems to be one object: written after that one */
 };
 
 struct target {
@@ -30,7 +31,9 @@ struct target {
     struct handle *handle;
     struct facts facts; /* size: what the working set may use; block: the largest; max_io, max_depth: the smallest */
     struct clock *clock;
-    bool lost; /* nothing more is tried on it */
+    bool unfilled; /* is to be filled, and was not (yet, or not to the end) */
+    bool filled;   /* the session has filled it */
+    bool lost;     /* nothing more is tried on it */
     char lost_reason[512];
 };
 
@@ -53,9 +56,15 @@ void target_close(struct target *t);
 /* Also what the members own (URL, configuration); the struct itself is the caller's. */
 void target_free(struct target *t);
 
-/* Two targets (or members) that are one object: any identity in common. Names that a backend warns of as
- * "weak-identity" (made up by software, and so not unique) only count between LUNs of one number and one target
- * ("target_name" and "lun" among the negotiated facts). */
-bool facts_same_object(const struct facts *a, const struct facts *b);
+/* What two members have to do with each other by what they say of themselves. A name is a claim: servers make names up,
+ * and two of them make up the same. Names that a backend warns of as "weak-identity" only count between LUNs of one
+ * number and one target ("target_name" and "lun" among the negotiated facts). */
+enum kinship {
+    KINSHIP_NONE,
+    KINSHIP_NAME,    /* a name in common: one object only if their contents say so too */
+    KINSHIP_STORAGE, /* one local file is behind both, not necessarily from the same byte on */
+    KINSHIP_ONE      /* this kernel's own number: one object */
+};
+enum kinship facts_kinship(const struct facts *a, const struct facts *b);
 
 #endif

@@ -296,7 +296,9 @@ def same_places(size, count, *paths):
     for p in paths:
         t = tags(p, size)
         fill = max(set(t), key=t.count)
-        sets.append({i for i, tag in enumerate(t) if tag != fill})
+        rest = [tag for tag in t if tag != fill]
+        run = max(set(rest), key=rest.count, default=None)
+        sets.append({i for i, tag in enumerate(t) if tag == run})  # one more is the record of who writes
     for p, s in zip(paths, sets):
         if not 0 < len(s) <= count or len(s) < count // 2:
             say("%s: %d blocks were written by the run of %d I/Os" % (p, len(s), count))

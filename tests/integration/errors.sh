@@ -218,7 +218,7 @@ same 'no file was left on the server' \
 run "$SAMEDISK" run --size 4m --rw randwrite --bs 64k --iodepth 4 --io_size 4m --ramp_time 0 --rounds 1 --only \
 	'4k*read' \
 	--allow-full n="$(lab_nfs_url small/own)"
-fallocate --punch-hole --offset 0 --length 4M "$LAB/small/own"
+fallocate --punch-hole --offset 64k --length 4032k "$LAB/small/own" # its first block holds who writes to it
 lab_fill "$LAB/small/rest"
 truncate -s 4M "$LAB/small/other"
 expect 'the server runs out of space during the run' 2 'server is full*NOSPC' "$SAMEDISK" run --size 4m --rw \

@@ -66,10 +66,15 @@ fill() {
 	reach 'in the fill' 20 written "$LAB/data/$file" 16384
 }
 
-if fill kept; then
+if fill gone; then
 	kill -INT "$it_pid"
 	signalled 'SIGINT in the fill' 0
-	expect 'SIGINT in the fill: the file is ours, and is used again' 0 'samedisk data' "$it_prefix" "$SAMEDISK" \
+	test_that 'SIGINT in the fill: the new file, which was not filled, is gone' test ! -e "$LAB/data/gone"
+fi
+if fill kept --keep-partial; then
+	kill -INT "$it_pid"
+	signalled 'SIGINT in the fill with --keep-partial' 0
+	expect 'SIGINT in the fill with --keep-partial: the file is ours, and is used again' 0 'samedisk data' "$it_prefix" "$SAMEDISK" \
 		run short.ini --rw randrw --size 256m --allow-full nfs="$(lab_nfs_url data/kept)"
 fi
 if fill removed --cleanup; then

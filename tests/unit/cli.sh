@@ -58,6 +58,14 @@ wrong 1 "Iometer" run x.icf null:
 wrong 1 "there are: null" run null: --reference nfs
 wrong 1 "given automatically" run null: --destroy null
 wrong 1 "--note KEY=VALUE" run null: --note array
+wrong 1 "--destroy t= names nothing: was a shell variable empty?" run "t=$tmp/data/f" --destroy t=
+wrong 1 "names nothing in a part of it: was a shell variable empty?" run "t=$tmp/data/f" --destroy t=ext4,
+wrong 1 "names nothing in a part of it" run "t=$tmp/data/f" --destroy "t=ext4, ,gpt"
+wrong 1 "names nothing before the '=': was a shell variable empty?" run "t=$tmp/data/f" --destroy =x
+wrong 1 "was a shell variable empty?" run t=
+wrong 1 "lat= has an empty value: was a shell variable empty?" run t=null: --set t.lat=
+wrong 1 "lat= has an empty value: was a shell variable empty?" run 't=null:?lat='
+wrong 1 "--reference has an empty value: was a shell variable empty?" run null: --reference ''
 wrong 1 "cannot" run "$tmp/p.ini" null: --json "$tmp/nosuch/r.json"
 wrong 1 "all of them write" run "$tmp/p.ini" null: --read-only --only writes -q
 wrong 3 "/nosuch/folder/file" run "$tmp/p.ini" null: gone=/nosuch/folder/file

@@ -31,6 +31,7 @@ struct fake {
     unsigned short_by;           /* each first try moves that much less */
     int lost_submit;             /* submit answers this negative errno after `lost_after` requests */
     unsigned lost_after;
+    bool keeps_nothing;          /* writes are done, and forgotten */
     bool silent;                 /* nothing is ever answered */
     unsigned requests, reads, writes, flushes;
     uint64_t largest_len, last_sync;
@@ -166,6 +167,7 @@ static inline int64_t fake_do(struct context *c, const struct request *r) {
     f->writes++;
     f->last_sync = r->sync;
     if (!c->h->write || !c->how.write) return -EBADF;
+    if (f->keeps_nothing) return len;
     return pwrite(f->fd, r->buf, len, (off_t)r->offset);
 }
 

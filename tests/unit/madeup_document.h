@@ -57,6 +57,8 @@ static inline struct document *madeup_document(void) {
                                       "tester", "kernel", "6.1", "machine", "x86_64", "cpu", "cpus", 2, "memory_bytes",
                                       (json_int_t)8 << 30, "clock", "source", "tsc", "cost_ns", 20.5, "sysctls",
                                       "libraries", "nics"));
+    document_sameness(d, json_pack("[{s:[s,s], s:s, s:i, s:n}]", "targets", "nfs", "iscsi", "verdict", "no sign", "blocks",
+                                   384, "how"));
     document_target(d, madeup_target("nfs", "NFSv3 TCP 10.0.0.1:/vol1 vm.dat, 4 GiB", "fsid:1/fileid:2"));
     document_target(d, madeup_target("iscsi", "iSCSI 10.0.0.1 iqn.x LUN 0, 4 GiB", "naa.6006"));
     return d;

@@ -106,6 +106,9 @@ static void test_values(void **state) {
     expect_error("run", "--json needs a value: FILE", LINE("--json", "--quiet"));
     expect_error("run", "--iodepth needs a value: N", LINE("--iodepth"));
     expect_error("run", "-p needs a value: FILE", LINE("-p"));
+    expect_error("run", "--reference has an empty value: was a shell variable empty?", LINE("--reference", ""));
+    expect_error("run", "--iodepth has an empty value", LINE("--iodepth="));
+    expect_error("run", "--destroy has an empty value", LINE("--destroy", ""));
     expect_error("run", "--seed: ", LINE("--seed", "x"));
     expect_error("run", "--seed: ", LINE("--seed", "9007199254740992"));
     expect_error("run", "--format: ", LINE("--format", "csv"));

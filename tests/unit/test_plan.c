@@ -273,18 +273,6 @@ static void test_buffers_beyond_memory(void **state) {
     world_free(w);
 }
 
-static void test_one_object_twice_is_warm(void **state) {
-    (void)state;
-    struct world *w = world_new(2);
-    add_pattern(w, "r", KEYS("rw", "randread", "size", "64m"));
-    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
-    assert_false(w->plan.warm_instead_of_asis);
-    strcpy(w->target[1].member[0].facts.identity[0], "naa.0");
-    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
-    assert_true(w->plan.warm_instead_of_asis);
-    world_free(w);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orders_of_three),
@@ -304,7 +292,6 @@ int main(void) {
         cmocka_unit_test(test_writes_to_what_is_read_only),
         cmocka_unit_test(test_flush_that_does_not_exist),
         cmocka_unit_test(test_buffers_beyond_memory),
-        cmocka_unit_test(test_one_object_twice_is_warm),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

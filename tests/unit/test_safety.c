@@ -464,10 +464,25 @@ static void one_object_under_two_labels(void **state) {
     b->fake[1].facts.rdev = makedev(250, 16);
     expect_refusal(b, "iscsi: refused: all zeros");
     assert_int_equal(b->report.refused, 2);
-    type(b, "fc", NULL); /* agreed to once */
-    assert_int_equal(examine(b), 0);
+    type(b, "fc", NULL);
+    expect_refusal(b, "iscsi: refused: all zeros"); /* with nothing on them a common name proves nothing */
+    assert_int_equal(b->report.refused, 1);
+    assert_int_equal(sameness_of(&b->report.same, 0, 1)->verdict, SAMENESS_UNCONFIRMED);
+    for (unsigned i = 0; i < 2; i++) put(b->fake[i].fd, 8192, "one", 3);
+    b->wish.write_from = 8192;
+    type(b, "fc", "unknown-data");
+    assert_int_equal(examine(b), 0); /* agreed to once */
     assert_int_equal(b->report.decision[0].verdict, SAFETY_CONSENTED);
     assert_int_equal(b->report.decision[1].verdict, SAFETY_CONSENTED);
+    assert_true(b->report.decision[0].borrowed);
+    assert_false(b->report.decision[1].borrowed);
+    assert_true(sameness_of(&b->report.same, 0, 1)->by_content);
+    put(b->fake[0].fd, 0, "another", 7); /* one name, two objects: each has its own consent */
+    expect_refusal(b, "iscsi: refused: unknown data");
+    assert_int_equal(b->report.refused, 1);
+    assert_int_equal(sameness_of(&b->report.same, 0, 1)->verdict, SAMENESS_DIFFERENT);
+    assert_string_equal(sameness_of(&b->report.same, 0, 1)->how, "they differ at offset 0");
+    put(b->fake[0].fd, 0, "\0\0\0\0\0\0\0", 7);
     /* A file and a block view never both write. */
     target_close(&b->target[0]);
     f->kind = OBJECT_FILE;
@@ -498,6 +513,8 @@ static void a_member_twice(void **state) {
     member(b, 0, "fc", 1, "iscsi://10.0.0.2/iqn.x:t/0", NAA);
     b->wish.writes = false;
     b->wish.needed_size = MIB;
+    expect_refusal(b, "nothing tells them apart (all 68 sampled blocks of both are zeros)");
+    for (unsigned i = 0; i < 2; i++) put(b->fake[i].fd, 0, "one", 3);
     expect_refusal(b, "are one object, and it can be a member only once");
     target_free(&b->target[0]);
     missing(member(b, 0, "nfs", 0, "nfs://h/e/f", ""));
@@ -582,7 +599,7 @@ static void reading_plans_only_check_sizes(void **state) {
     b->wish.writes = false;
     b->wish.sysfs = b->wish.proc = "/nowhere";
     expect_verdict(b, SAFETY_READ, "fc: iscsi://10.0.0.1/iqn.2026-01.x:t/3 (" NAA "), 16 MiB: only read");
-    assert_int_equal(b->fake[0].reads, 0);
+    assert_int_equal(b->fake[0].reads, 1); /* who writes to it */
     assert_int_equal(safety_apply(&b->wish, &b->report, &b->err), 0);
     assert_int_equal(b->fake[0].opens, 1); /* as it was opened */
     assert_false(b->target[0].member[0].consented);

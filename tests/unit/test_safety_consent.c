@@ -22,6 +22,7 @@ struct bench {
     size_t n;
     struct safety_destroy destroy[4];
     size_t n_destroy;
+    bool borrowed;
     char by[200], missing[200];
     struct err err;
 };
@@ -57,12 +58,15 @@ static void found(struct content *c, const char *name) {
     c->n++;
 }
 
+#define PLAIN "(nothing)"
+
 static void type(struct bench *b, const char *label, const char *what) {
+    if (what && strcmp(what, PLAIN) == 0) what = NULL;
     b->destroy[b->n_destroy++] = (struct safety_destroy){label, what};
 }
 
 static bool covers(struct bench *b, size_t i) {
-    return consent_covers(b->destroy, b->n_destroy, b->party, b->n, i, b->by, sizeof(b->by), b->missing,
+    return consent_covers(b->destroy, b->n_destroy, b->party, b->n, i, &b->borrowed, b->by, sizeof(b->by), b->missing,
                           sizeof(b->missing));
 }
 
@@ -90,7 +94,7 @@ static void matrix(void **state) {
         bool covers[KINDS];
     } rows[] = {
         /*                               ZEROS  OWN    UNKN   EXT4   GPT+EXT4 */
-        {{""}, {true, true, false, false, false}},
+        {{PLAIN}, {true, true, false, false, false}},
         {{NAA}, {true, true, false, false, false}},
         {{"NAA.600601601234"}, {true, true, false, false, false}},
         {{OTHER}, {false, false, false, false, false}},
@@ -138,6 +142,9 @@ static void no_word_covers_nothing(void **state) {
     b->n_destroy = 1;
     assert_false(covers(b, 0)); /* a word for another label is none */
     assert_true(covers(b, 1));
+    b->n_destroy = 0;
+    type(b, "nfs", ""); /* nor is one that is empty */
+    assert_false(covers(b, 1));
 }
 
 static void typos_do_not_pass(void **state) {
@@ -152,8 +159,9 @@ static void typos_do_not_pass(void **state) {
                {"gpt,ext4," OTHER, "means another object: fc is " NAA},
                {"gpt,,ext4", "--destroy fc=... holds an empty word"},
                {"gpt,", "--destroy fc=... holds an empty word"},
+               {"", "--destroy fc=... holds an empty word: was a shell variable empty?"},
                {"a\x1b[m", "a\\x1B[m names what is not there"}};
-    static const char *const good[] = {NULL, "", "gpt", "ext4,gpt", "unknown-data", NAA, "gpt,ext4," NAA};
+    static const char *const good[] = {NULL, "gpt", "ext4,gpt", "unknown-data", NAA, "gpt,ext4," NAA};
 
     fill(add_party(b, "fc", NAA), GPT_EXT4);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -209,14 +217,26 @@ static void several_members_of_a_label(void **state) {
 static void one_object_under_two_labels(void **state) {
     struct bench *b = *state;
 
+    struct sameness same;
+
     fill(add_party(b, "iscsi", NAA), ZEROS);
     fill(add_party(b, "fc", NAA), ZEROS);
+    assert_int_equal(sameness_init(&same, 2), 0);
+    b->party[0].same = b->party[1].same = &same;
     type(b, "fc", NULL);
-    assert_true(covers(b, 0) && covers(b, 1));
-    assert_string_equal(b->by, "--destroy fc");
-    b->facts[0].size *= 2; /* one name for two sizes: not one object */
-    assert_false(covers(b, 0));
+    assert_false(covers(b, 0)); /* one name is no proof */
     assert_true(covers(b, 1));
+    sameness_of(&same, 0, 1)->verdict = SAMENESS_ONE;
+    assert_true(covers(b, 0));
+    assert_true(b->borrowed);
+    assert_string_equal(b->by, "--destroy fc");
+    assert_true(covers(b, 1));
+    assert_false(b->borrowed);
+    for (int v = 0; v < SAMENESS_ONE; v++) {
+        sameness_of(&same, 0, 1)->verdict = (enum sameness_verdict)v;
+        assert_false(covers(b, 0));
+    }
+    sameness_free(&same);
 }
 
 static void identities_with_blanks_and_commas(void **state) {

@@ -56,7 +56,7 @@ static struct document *with_pattern(const char *name) {
 #define HEAD                                                                                                           \
     "nfs    NFSv3 TCP 10.0.0.1:/vol1 vm.dat, 4 GiB\n"                                                                  \
     "iscsi  iSCSI 10.0.0.1 iqn.x LUN 0, 4 GiB\n"                                                                       \
-    "The targets are different objects; on the same disks, they lie on other parts of them.\n"                         \
+    "No sign that nfs and iscsi share blocks (384 looked at)\n"                                                         \
     "note: array = EMC Celerra NS-120\n"
 
 static void test_one_round(void **state) {
@@ -170,12 +170,36 @@ static void test_groups(void **state) {
     free(text);
 }
 
-static void test_same_object(void **state) {
+static json_t *pair(const char *a, const char *b, const char *verdict, const char *how) {
+    return json_pack("{s:[s,s], s:s, s:i, s:s}", "targets", a, b, "verdict", verdict, "blocks", 100, "how", how);
+}
+
+static void test_what_was_seen_of_one_object(void **state) {
     (void)state;
+    static const struct {
+        const char *verdict, *line;
+    } cases[] = {{"one object", "nfs and iscsi are the same object (so)"},
+                 {"shared blocks", "nfs and iscsi share what they store (so)"},
+                 {"equal data", "nfs and iscsi may be the same object, or a copy (so)"},
+                 {"different objects", "nfs and iscsi bear one identity, but are two objects (so)"},
+                 {"not confirmed", "nfs and iscsi bear one identity; whether they are one object is not known (so)"},
+                 {"no sign", "No sign that nfs and iscsi share blocks (100 looked at)"},
+                 {"not looked into", "Whether nfs and iscsi share blocks was not looked into"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct document *d = with_pattern("p");
+        json_t *pairs = json_array();
+        json_array_append_new(pairs, pair("nfs", "iscsi", cases[i].verdict, "so"));
+        document_sameness(d, pairs);
+        madeup_add(d, madeup_run("p", "nfs", 1, 10, 1000));
+        expect_line(d, cases[i].line);
+    }
     struct document *d = with_pattern("p");
-    document_target(d, madeup_target("fc", "SCSI disk", "naa.6006"));
-    madeup_add(d, madeup_run("p", "fc", 1, 10, 1000));
-    expect_line(d, "\niscsi and fc are the same object\n");
+    json_t *pairs = json_array();
+    json_array_append_new(pairs, pair("nfs", "iscsi", "no sign", ""));
+    json_array_append_new(pairs, pair("nfs", "fc", "no sign", ""));
+    document_sameness(d, pairs);
+    madeup_add(d, madeup_run("p", "nfs", 1, 10, 1000));
+    expect_line(d, "No sign that any of the targets share blocks (200 looked at)");
 }
 
 static void test_target_left_out(void **state) {
@@ -283,6 +307,10 @@ static void test_words(void **state) {
                  "the client's CPU was the limit: 95.0 % of a core per worker");
     EXPECT_WORDS(r->cpu.host_busy_ns = r->cpu.host_ns, "the client's CPUs were 100 % busy, all programs together");
     EXPECT_WORDS(r->holes = 0.125, "12.5 % of the working set has no storage behind it: reading it needs no disk");
+    EXPECT_WORDS((r->zeros_sampled = 3, r->blocks_sampled = 256, r->holes = NAN),
+                 "3 of 256 sampled blocks hold only zeros: whether they have storage behind them, the target does not say");
+    EXPECT_WORDS((r->zeros_sampled = 3, r->blocks_sampled = 256, r->holes = 0),
+                 "3 of 256 sampled blocks hold only zeros");
     EXPECT_WORDS((r->status = RUN_LOST, snprintf(r->error, sizeof r->error, "connection reset")),
                  "the target was lost: connection reset");
     EXPECT_WORDS(r->status = RUN_INTERRUPTED, "interrupted after 1.00 s of the window");
@@ -350,7 +378,7 @@ int main(void) {
         cmocka_unit_test(test_names_cannot_act_on_the_terminal),
         cmocka_unit_test(test_durability_per_target),
         cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_same_object),
+        cmocka_unit_test(test_what_was_seen_of_one_object),
         cmocka_unit_test(test_target_left_out),
         cmocka_unit_test(test_nothing_was_run),
         cmocka_unit_test(test_words_only_where_they_are_due),

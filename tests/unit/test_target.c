@@ -290,15 +290,16 @@ static void same_objects(void **state) {
     (void)state;
     static const struct {
         const char *a, *b;
-        bool same;
-    } cases[] = {{"naa.6001", "naa.6001", true},
-                 {"naa.6001AB", "NAA.6001ab", true},
-                 {"naa.6001", "naa.6002", false},
-                 {"naa.6001", "naa.60011", false},
-                 {"", "", false},
-                 {"dev:8:1", "dev:8:16", false},
-                 {"t10.ATA     DISK_7  ", "t10.ATA DISK 7", true},
-                 {"file:8:1:77", "file:8:1:77", true}};
+        enum kinship kin;
+    } cases[] = {{"naa.6001", "naa.6001", KINSHIP_NAME},
+                 {"naa.6001AB", "NAA.6001ab", KINSHIP_NAME},
+                 {"naa.6001", "naa.6002", KINSHIP_NONE},
+                 {"naa.6001", "naa.60011", KINSHIP_NONE},
+                 {"", "", KINSHIP_NONE},
+                 {"dev:8:1", "dev:8:16", KINSHIP_NONE},
+                 {"t10.ATA     DISK_7  ", "t10.ATA DISK 7", KINSHIP_NAME},
+                 {"fsid:1/fileid:2/server:h", "fsid:1/fileid:2/server:h", KINSHIP_NAME},
+                 {"file:8:1:77", "file:8:1:77", KINSHIP_ONE}};
     struct facts a, b;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -306,36 +307,43 @@ static void same_objects(void **state) {
         memset(&b, 0, sizeof(b));
         strcpy(a.identity[0], cases[i].a);
         strcpy(b.identity[2], cases[i].b);
-        assert_int_equal(facts_same_object(&a, &b), cases[i].same);
-        assert_int_equal(facts_same_object(&b, &a), cases[i].same);
+        assert_int_equal(facts_kinship(&a, &b), cases[i].kin);
+        assert_int_equal(facts_kinship(&b, &a), cases[i].kin);
     }
+    b.kind = OBJECT_DEVICE; /* a loop device and the file behind it */
+    assert_int_equal(facts_kinship(&a, &b), KINSHIP_STORAGE);
+    a = (struct facts){.rdev = 5};
+    b = (struct facts){.rdev = 5};
+    assert_int_equal(facts_kinship(&a, &b), KINSHIP_ONE);
 }
+
+#define KIN(a, b) (facts_kinship(a, b) != KINSHIP_NONE)
 
 static void serial_numbers_yield_to_names(void **state) {
     (void)state;
     struct facts a = {.identity = {"naa.1", "serial.S"}}, b = {.identity = {"serial.S"}};
     struct facts c = {.identity = {"naa.2", "serial.S"}}, d = {.identity = {"eui.3", "serial.S"}};
 
-    assert_true(facts_same_object(&a, &b));
-    assert_false(facts_same_object(&a, &c)); /* one array, two LUNs */
-    assert_true(facts_same_object(&a, &d));  /* names of two kinds say nothing about each other */
+    assert_true(KIN(&a, &b));
+    assert_false(KIN(&a, &c)); /* one array, two LUNs */
+    assert_true(KIN(&a, &d));  /* names of two kinds say nothing about each other */
 }
 
 static void made_up_names_need_target_and_lun(void **state) {
     (void)state;
     struct facts a = {.identity = {"naa.3000000100000001"}}, b = a;
 
-    assert_true(facts_same_object(&a, &b));
+    assert_true(KIN(&a, &b));
     kv_text(&b.warnings, "weak-identity", "made up");
-    assert_false(facts_same_object(&a, &b) || facts_same_object(&b, &a));
+    assert_false(KIN(&a, &b) || KIN(&b, &a));
     kv_text(&a.negotiated, "target_name", "iqn.2026-01.x:One");
     kv_text(&b.negotiated, "target_name", "iqn.2026-01.x:one");
     kv_uint(&a.negotiated, "lun", 1);
-    assert_false(facts_same_object(&a, &b));
+    assert_false(KIN(&a, &b));
     kv_uint(&b.negotiated, "lun", 1);
-    assert_true(facts_same_object(&a, &b));
+    assert_true(KIN(&a, &b));
     kv_uint(&b.negotiated, "lun", 2);
-    assert_false(facts_same_object(&a, &b));
+    assert_false(KIN(&a, &b));
     facts_free(&a);
     facts_free(&b);
 }

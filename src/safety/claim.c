@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "safety/claim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "pattern/mark.h"
+#include "target/blockio.h"
+
+void claim_place(struct claim *c, struct target *t, uint64_t from, uint64_t to) {
+    uint32_t unit = t->facts.block > MARK_STEP ? t->facts.block : MARK_STEP;
+
+    memset(c, 0, sizeof(*c));
+    c->target = t;
+    c->at = (from + unit - 1) / unit * unit;
+    if (t->lost || !t->handle || t->facts.kind == OBJECT_NULL || c->at >= to || to - c->at < unit) return;
+    c->unit = unit;
+    c->note = (struct data_note){.offset = c->at, .bytes = c->bytes, .len = OWNER_SIZE};
+}
+
+static int open_io(const struct claim *c, bool write, struct blockio **io, unsigned char **buf, struct err *err) {
+    const struct target *t = c->target;
+    /* One member is reached without the latency that delay= adds. */
+    bool single = t->n_members == 1;
+    const struct backend *backend = single ? t->member[0].backend : t->backend;
+    struct handle *h = single ? t->member[0].handle : t->handle;
+
+    *buf = malloc(c->unit);
+    if (!*buf) return err_set(err, STATUS_TARGET, "no memory");
+    if (blockio_open(backend, h, &t->facts, t->clock, 1, c->unit, write, io, err) == 0) return 0;
+    free(*buf);
+    return -1;
+}
+
+static int failed(const struct claim *c, const char *what, struct err *err) {
+    err->status = STATUS_TARGET;
+    return err_prefix(err, "%s: %s the record of who writes to it", c->target->label, what);
+}
+
+static void look(const struct claim *c, const unsigned char *buf, struct claim_block *out) {
+    uint64_t word;
+
+    out->whole = true;
+    out->has_record = owner_of_block(buf, &out->owner);
+    for (uint32_t i = 0; i < c->unit; i += MARK_STEP)
+        if (data_look(buf + i, c->at + i, MARK_STEP) == DATA_FOREIGN) out->whole = false;
+    for (uint32_t i = 0; i < c->unit; i += sizeof(word)) {
+        memcpy(&word, buf + i, sizeof(word));
+        out->sum = rng_mix(out->sum ^ word);
+    }
+}
+
+int claim_read(const struct claim *c, struct claim_block *out, struct err *err) {
+    struct blockio *io;
+    unsigned char *buf;
+
+    memset(out, 0, sizeof(*out));
+    if (open_io(c, false, &io, &buf, err) != 0) return failed(c, "reading", err);
+    int rc = blockio_read(io, c->at, buf, c->unit, err);
+    blockio_close(io);
+    if (rc == 0) look(c, buf, out);
+    free(buf);
+    return rc == 0 ? 0 : failed(c, "reading", err);
+}
+
+int claim_write(struct claim *c, const struct owner *o, struct err *err) {
+    struct blockio *io;
+    unsigned char *buf;
+    struct data data;
+    uint32_t run;
+    uint64_t counter;
+
+    memcpy(&run, o->token, sizeof(run));
+    memcpy(&counter, o->token + sizeof(run), sizeof(counter));
+    owner_encode(o, c->bytes);
+    data_init(&data, run, counter >> 9, &c->note);
+    if (open_io(c, true, &io, &buf, err) != 0) return failed(c, "writing", err);
+    data_make(&data, buf, c->at, c->unit);
+    int rc = blockio_write(io, c->at, buf, c->unit, err);
+    if (rc == 0 && c->target->facts.can_flush) rc = blockio_flush(io, NULL, err);
+    blockio_close(io);
+    free(buf);
+    return rc == 0 ? 0 : failed(c, "writing", err);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Does another samedisk write to this member? Asked of every plan: to read beside a load measures nonsense. */
+#ifndef SAFETY_OWNERCHECK_H
+#define SAFETY_OWNERCHECK_H
+
+#include "safety/item.h"
+#include "safety/owner.h"
+
+/* Refuses the item if so. A record that cannot be read is no refusal: the content is read next, and says why. */
+void ownercheck_item(struct item *it, const struct owner *self);
+
+#endif
