@@ -84,7 +84,7 @@ static int attach_one(struct handle *h, const char *portal, const struct attach_
     const struct native_how session = {
         .fd = l->fd, .portal = several(h) ? portal : NULL, .terms = &l->terms, .cmd_sn = l->cmd_sn,
         .max_cmd_sn = l->max_cmd_sn, .exp_stat_sn = l->exp_stat_sn, .lun = iscsibe_lun_wire(h->login.lun),
-        .block = h->block, .dpofua = h->dpofua, .stable = h->volatile_cache == ANSWER_NO, .deliver = h->deliver,
+        .block = h->block, .unit = &h->unit, .sync_op = h->sync_op, .dpofua = h->dpofua, .stable = h->volatile_cache == ANSWER_NO, .deliver = h->deliver,
         .wait = h->wait, .timeout = h->login.timeout, .tcp = &h->tcp, .ascq_words = ascq_words,
     };
     l->fd = -1;
@@ -187,6 +187,11 @@ static int try_native(struct handle *h, struct facts *f, struct err *err) {
 
 int iscsibe_choose_engine(struct handle *h, const struct iscsibe_conf *conf, struct facts *f, struct err *err) {
     h->engine = &iscsibe_engine_libiscsi;
+    h->unit.size = h->size;
+    h->unit.block = h->block;
+    h->unit.vpd83 = h->vpd83;
+    h->unit.vpd80 = h->vpd80;
+    memcpy(h->unit.identity, h->identity, sizeof h->unit.identity);
     if (conf->engine != ISCSIBE_ENGINE_LIBISCSI) {
         if (try_native(h, f, err) == 0) {
             h->engine = &iscsibe_engine_native;

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "backends/iscsi/iscsi_again.h"
 #include "backends/iscsi/iscsi_link.h"
 #include "backends/net/sock.h"
 #include "base/text.h"
@@ -307,17 +308,18 @@ static int command_once(struct iscsibe_session *s, unsigned lun, const uint8_t *
 
 int iscsibe_command(struct iscsibe_session *s, unsigned lun, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
                     struct iscsibe_reply *reply, struct err *err) {
-    static const struct timespec pause = { .tv_nsec = 100 * NS_PER_MS };
-    int64_t end = sock_now() + s->login->timeout;
-    unsigned attentions = 0;
+    struct iscsibe_again_counts ignored = { .wait_ns = 0 };
+    int64_t begin = sock_now();
 
-    for (;;) {
+    for (unsigned answers = 1;; answers++) {
         if (command_once(s, lun, cdb, cdb_size, alloc, reply, err) != 0) return -1;
-        bool busy = reply->status == SCSI_STATUS_BUSY || reply->status == SCSI_STATUS_TASK_SET_FULL;
-        bool attention = reply->status == SCSI_STATUS_CHECK_CONDITION && reply->key == SCSI_SENSE_UNIT_ATTENTION;
-        if (attention) s->unit_attentions++;
-        if (!(attention && ++attentions <= 16) && !(busy && sock_now() < end)) return 0;
-        if (busy) nanosleep(&pause, NULL);
+        enum iscsibe_again kind = iscsibe_again_kind((unsigned)reply->status, reply->key, reply->ascq);
+        if (kind == AGAIN_NOT) return 0;
+        if (kind == AGAIN_ATTENTION) s->unit_attentions++;
+        int64_t pause = iscsibe_again_after(&ignored, kind, answers, sock_now() - begin, s->login->timeout);
+        if (pause < 0) return 0;
+        const struct timespec ts = { .tv_sec = pause / NS_PER_SEC, .tv_nsec = pause % NS_PER_SEC };
+        nanosleep(&ts, NULL);
     }
 }
 
