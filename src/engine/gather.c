@@ -69,6 +69,14 @@ static enum io_durability durability(const struct worker *workers, unsigned n, c
     return DURABILITY_VOLATILE;
 }
 
+/* What ended a worker's context: a kind that no I/O came back with is the backend's reason for giving up; else the last
+ * failure, as earlier ones may have been of another kind. */
+static const struct kind *reason(const struct worker *w) {
+    for (unsigned i = 0; i < w->kinds.n; i++)
+        if (w->kinds.kind[i].count == 0) return &w->kinds.kind[i];
+    return w->kinds.n ? &w->kinds.kind[w->last_kind] : NULL;
+}
+
 static void set_status(struct record *r, const struct worker *workers, unsigned n) {
     uint64_t errors = 0;
     for (unsigned i = 0; i < r->errors.n; i++) errors += r->errors.kind[i].count;
@@ -77,8 +85,7 @@ static void set_status(struct record *r, const struct worker *workers, unsigned 
     for (unsigned i = 0; i < n; i++) {
         if (workers[i].lost) {
             r->status = RUN_LOST;
-            /* The last failure is what ended it; earlier ones may have been of another kind. */
-            const struct kind *k = workers[i].kinds.n ? &workers[i].kinds.kind[workers[i].last_kind] : NULL;
+            const struct kind *k = reason(&workers[i]);
             snprintf(r->error, sizeof r->error, "%s", k && k->text[0] ? k->text : strerror(-workers[i].lost));
             return;
         }
@@ -89,13 +96,15 @@ static void set_status(struct record *r, const struct worker *workers, unsigned 
 }
 
 static void set_wire(struct record *r, const struct samples *s, uint64_t completed) {
-    uint64_t window_ios = r->op[IO_READ].ios + r->op[IO_WRITE].ios;
+    uint64_t window_ios = r->op[IO_READ].ios + r->op[IO_WRITE].ios + r->failed;
     const struct kv_item *counted = kv_find(&r->protocol, "wire_ios");
+    uint64_t failed = 0;
     r->wire_ios_per_io = NAN;
+    for (unsigned i = 0; i < r->errors.n; i++) failed += r->errors.kind[i].count;
     if (s->from.has_wire && s->to.has_wire && window_ios)
         r->wire_ios_per_io = (double)(s->to.wire_ios - s->from.wire_ios) / (double)window_ios;
-    else if (counted && completed)
-        r->wire_ios_per_io = (double)counted->u / (double)completed;
+    else if (counted && completed > failed) /* as counters() has it, "wire_ios" is what ended well */
+        r->wire_ios_per_io = (double)counted->u / (double)(completed - failed);
 }
 
 void gather(struct record *r, const struct run *run, struct worker *workers, unsigned n,
