@@ -84,7 +84,8 @@ static int attach_one(struct handle *h, const char *portal, const struct attach_
     const struct native_how session = {
         .fd = l->fd, .portal = several(h) ? portal : NULL, .terms = &l->terms, .cmd_sn = l->cmd_sn,
         .max_cmd_sn = l->max_cmd_sn, .exp_stat_sn = l->exp_stat_sn, .lun = iscsibe_lun_wire(h->login.lun),
-        .block = h->block, .unit = &h->unit, .sync_op = h->sync_op, .dpofua = h->dpofua, .stable = h->volatile_cache == ANSWER_NO, .deliver = h->deliver,
+        .block = h->block, .unit = &h->unit, .sync_op = h->sync_op, .dpofua = h->dpofua,
+        .stable = h->volatile_cache == ANSWER_NO, .deliver = h->deliver,
         .wait = h->wait, .timeout = h->login.timeout, .tcp = &h->tcp, .ascq_words = ascq_words,
     };
     l->fd = -1;

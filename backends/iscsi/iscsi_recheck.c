@@ -71,7 +71,8 @@ static enum recheck_verdict judge_size(struct iscsibe_recheck *r, const struct i
 
     if (now->block == u->block && now->blocks >= u->size / u->block) return RECHECK_MORE; /* it may have grown */
     snprintf(text, sizeof text,
-             "the LUN has shrunk or is another one, nothing more is written: it had %" PRIu64 " blocks of %u bytes, and has %" PRIu64 " of %u",
+             "the LUN has shrunk or is another one, nothing more is written: it had %" PRIu64 " blocks of %u bytes, and "
+             "has %" PRIu64 " of %u",
              u->size / u->block, (unsigned)u->block, now->blocks, (unsigned)now->block);
     return lost(r, "LUN shrank", text);
 }
