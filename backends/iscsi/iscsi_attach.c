@@ -12,6 +12,7 @@
 #include "backends/iscsi/iscsi_link.h"
 #include "backends/iscsi/iscsi_native.h"
 #include "backends/iscsi/iscsi_paths.h"
+#include "backends/iscsi/iscsi_ping.h"
 #include "backends/iscsi/iscsi_session.h"
 #include "backends/net/sock.h"
 #include "base/text.h"
@@ -41,6 +42,12 @@ static int same_lun(struct handle *h, const struct iscsibe_login *login, struct 
     *said = (struct entered){ .alua = s->alua, .attentions = s->unit_attentions };
     free(s);
     return rc;
+}
+
+int iscsibe_ping_same_lun(struct handle *h, const struct iscsibe_login *login, struct iscsibe_link *link,
+                          struct err *err) {
+    struct entered ignored;
+    return same_lun(h, login, link, &ignored, err);
 }
 
 /* Logged in at this portal, and the same unit as at open. */
