@@ -106,6 +106,7 @@ static inline int64_t look(struct context *c) {
 static void check_age(struct context *c) {
     char text[120];
     c->age_scanned = c->age;
+    if (iscsibe_hold_told(c)) iscsibe_hold_follow(c);
     if (c->may_write && c->age - c->asked >= RECHECK_EVERY_NS) iscsibe_hold_ask(c);
     for (unsigned i = 0; i < c->depth && !c->lost && c->lent; i++) {
         struct native_slot *s = &c->slots[i];
@@ -136,7 +137,7 @@ static __attribute__((noinline)) void aside(struct context *c) {
 
 /* All that is to be done between two receives. */
 static inline void work(struct context *c) {
-    if (__builtin_expect((c->retrying | c->aside) != 0 || iscsibe_hold_told(c), 0)) aside(c);
+    if (__builtin_expect((c->retrying | c->aside) != 0, 0)) aside(c);
     if (iscsibe_out_due(c)) flush(c);
     if (__builtin_expect(c->age - c->age_scanned >= TICK_NS, 0)) check_age(c);
     if (__builtin_expect(c->aside & ASIDE_LEAVE, 0) && !c->lost) check_leave(c);

@@ -175,9 +175,13 @@ static inline void put_command(struct context *c, struct native_slot *s, const s
     else put_write(c, s, r, h);
 }
 
-bool iscsibe_out_refused(const struct context *c, const struct request *r) {
-    if (r->op == IO_FLUSH) return c->stable || !c->sync_op;
+static inline bool refused(const struct context *c, const struct request *r) {
+    if (__builtin_expect(r->op == IO_FLUSH, 0)) return c->stable || !c->sync_op;
     return ((r->offset | r->len) & c->block_mask) || r->len == 0 || (r->op == IO_WRITE && !c->may_write);
+}
+
+bool iscsibe_out_refused(const struct context *c, const struct request *r) {
+    return refused(c, r);
 }
 
 /* How many commands there is room for, in `out` and in the command window. */
@@ -193,7 +197,7 @@ unsigned iscsibe_out_commands(struct context *c, struct request *const *requests
     while (i < n && i < most) {
         struct request *r = requests[i];
         struct native_slot *s = &c->slots[r->slot];
-        if (__builtin_expect(iscsibe_out_refused(c, r), 0)) break;
+        if (__builtin_expect(refused(c, r), 0)) break;
         s->request = r;
         s->taken = c->age;
         s->syncing = false;
@@ -330,6 +334,7 @@ void iscsibe_out_fill(struct context *c) {
     while (c->nop_n && room(&c->out)) put_nop(c);
     put_jobs(c);
     if (c->check_due && c->job_n == 0 && room(&c->out) && iscsibe_window_open(c)) put_check(c);
+    if (c->again_n && iscsibe_hold_told(c)) iscsibe_hold_follow(c);
     while (c->again_n && !(c->aside & ASIDE_HOLD) && c->job_n == 0 && room(&c->out) && iscsibe_window_open(c)) {
         struct native_slot *s = &c->slots[c->again[c->again_first++ % c->depth]];
         c->again_n--;
