@@ -64,22 +64,22 @@ for engine in native libiscsi; do
 	same "$engine, a LUN that vanishes and is another: exit status 3" "$status" 3
 	json "$engine, a LUN that vanishes and is another: said with both names, nothing written" r.json \
 		"'was t10.SAMEDISKCANNED0000, is t10.SAMEDISKOTHER0000' in runs['i']['error']" \
-		"runs['i']['errors'].get('ILLEGAL REQUEST 25/00') == 3" "990 <= $p['wire_ios'] < 1010" \
-		"$p['identity_holds'] == 1" "$p['wire_ios_per_io'] == 1"
+		"runs['i']['errors'].get('ILLEGAL REQUEST 25/00') == 3" "990 <= ${p}['wire_ios'] < 1010" \
+		"${p}['identity_holds'] == 1" "${p}['wire_ios_per_io'] == 1"
 	over
 	must play --exchange 1000
 	write i="$url?engine=$engine&ping=no"
 	same "$engine, a LUN that is another without a sign: exit status 3" "$status" 3
 	json "$engine, a LUN that is another without a sign: found within a second or so" r.json \
-		"'is t10.SAMEDISKOTHER0000' in runs['i']['error']" "runs['i']['window_ns'] < 1.49e9" "$p['identity_checks'] == 1"
+		"'is t10.SAMEDISKOTHER0000' in runs['i']['error']" "runs['i']['window_ns'] < 1.49e9" "${p}['identity_checks'] == 1"
 	over
 	for kind in busy full attention transition; do
 		must play --put-off $kind:40
 		write i="$url?engine=$engine&ping=no"
 		same "$engine, put off by '$kind' 40 times: exit status 0" "$status" 0
 		json "$engine, put off by '$kind' 40 times: counted, in the latency, no errors" r.json \
-			"not runs['i']['errors'] and runs['i']['status'] == 'ok'" "$p['retries'] == 40" \
-			"$p['retry_wait_ns'] > 40e6 and runs['i']['total']['lat_ns']['max'] > 15e6" "$p['wire_ios_per_io'] == 1"
+			"not runs['i']['errors'] and runs['i']['status'] == 'ok'" "${p}['retries'] == 40" \
+			"${p}['retry_wait_ns'] > 40e6 and runs['i']['total']['lat_ns']['max'] > 15e6" "${p}['wire_ios_per_io'] == 1"
 		over
 	done
 	must play --put-off transition:1000000000
@@ -92,8 +92,8 @@ for engine in native libiscsi; do
 	write --fsync 10 i="$url?engine=$engine&ping=no"
 	same "$engine, only SYNCHRONIZE CACHE(10): exit status 0" "$status" 0
 	json "$engine, only SYNCHRONIZE CACHE(10): flushed" r.json "runs['i']['durability'] == 'flushed'" \
-		"$p['cache_syncs'] > 10" "d['targets'][0]['members'][0]['negotiated']['flush_by'] == 'SYNCHRONIZE CACHE(10)'" \
-		"$p['wire_ios_per_io'] == 1"
+		"${p}['cache_syncs'] > 10" "d['targets'][0]['members'][0]['negotiated']['flush_by'] == 'SYNCHRONIZE CACHE(10)'" \
+		"${p}['wire_ios_per_io'] == 1"
 	over
 	must play --sync-cache none
 	write i="$url?engine=$engine&ping=no"
@@ -104,8 +104,8 @@ for engine in native libiscsi; do
 	must play --write-cache no
 	write --sync dsync --fsync 10 i="$url?engine=$engine&ping=no"
 	json "$engine, a write-through LUN gets neither FUA nor SYNCHRONIZE CACHE" r.json \
-		"runs['i']['durability'] == 'claims-stable'" "$p['fua_writes'] == 0 and $p['cache_syncs'] == 0" \
-		"d['targets'][0]['members'][0]['negotiated']['durable_by'] == 'write-through'" "$p['wire_ios_per_io'] == 1"
+		"runs['i']['durability'] == 'claims-stable'" "${p}['fua_writes'] == 0 and ${p}['cache_syncs'] == 0" \
+		"d['targets'][0]['members'][0]['negotiated']['durable_by'] == 'write-through'" "${p}['wire_ios_per_io'] == 1"
 	over
 done
 
@@ -161,7 +161,7 @@ for engine in native libiscsi; do
 done
 
 # While another target has its turn: the LUN is not attached then.
-start run write.ini --runtime 2s --rounds 2 --json r.json --destroy i=unknown-data --allow-full first=null:?size=64m \
+start run write.ini --runtime 2s --rounds 2 --json r.json --destroy i=unknown-data --allow-full "first=null:?size=64m" \
 	i="$(lab_iscsi_url 1)"
 if reach "tgt's LUN is exchanged between two runs" 20 running; then
 	exchange "$LAB/second" SECOND
