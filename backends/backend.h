@@ -157,7 +157,8 @@ struct backend {
     int (*remove)(struct handle *h, struct err *err);
     /* Share (0..1) of [offset, offset+len) without storage behind it (holes, unmapped). NULL or -1: unknown. Blocks. */
     int (*holes)(struct handle *h, uint64_t offset, uint64_t len, double *share);
-    /* Requests that reached the device since boot (block statistics); any thread. NULL: counters() has "wire_ios". */
+    /* Requests that reached the device since boot (block statistics); any thread. NULL: counters() has "wire_ios",
+     * the requests of a context that ended well, without what the protocol sends beside them or again. */
     int (*wire_ios)(struct handle *h, uint64_t *ios);
 
     /* In the worker thread. May block (connect, login). Slots are preallocated here. */

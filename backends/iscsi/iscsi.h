@@ -13,6 +13,7 @@
 #include "backends/backend.h"
 #include "backends/iscsi/iscsi_facts.h"
 #include "backends/iscsi/iscsi_keys.h"
+#include "backends/iscsi/iscsi_recheck.h"
 #include "backends/net/tcp_options.h"
 #include "backends/net/tcpinfo.h"
 
@@ -81,6 +82,8 @@ struct handle {
     uint32_t block;
     bool writable, dpofua, vpd83, vpd80;
     enum answer volatile_cache;
+    uint8_t sync_op;            /* SYNCHRONIZE CACHE(16) or (10), as the unit knows it; 0: neither */
+    struct iscsibe_unit unit;   /* the same as identity, size, block, vpd83 and vpd80; the data path's */
     const struct iscsibe_engine *engine;
     bool deliver;               /* what is read comes into the request's buffer */
     bool ping;

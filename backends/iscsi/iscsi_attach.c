@@ -12,6 +12,7 @@
 #include "backends/iscsi/iscsi_link.h"
 #include "backends/iscsi/iscsi_native.h"
 #include "backends/iscsi/iscsi_paths.h"
+#include "backends/iscsi/iscsi_ping.h"
 #include "backends/iscsi/iscsi_session.h"
 #include "backends/net/sock.h"
 #include "base/text.h"
@@ -42,6 +43,12 @@ static int same_lun(struct handle *h, const struct iscsibe_login *login, struct 
     *said = (struct entered){ .alua = s->alua, .attentions = s->unit_attentions, .grown = s->grown };
     free(s);
     return rc;
+}
+
+int iscsibe_ping_same_lun(struct handle *h, const struct iscsibe_login *login, struct iscsibe_link *link,
+                          struct err *err) {
+    struct entered ignored;
+    return same_lun(h, login, link, &ignored, err);
 }
 
 /* Logged in at this portal, and the same unit as at open. */
@@ -84,8 +91,9 @@ static int attach_one(struct handle *h, const char *portal, const struct attach_
     if (enter(h, portal, &l, &said, err) != 0) return name_portal(h, portal, err);
     const struct native_how session = {
         .fd = l->fd, .portal = several(h) ? portal : NULL, .terms = &l->terms, .cmd_sn = l->cmd_sn,
-        .max_cmd_sn = l->max_cmd_sn, .exp_stat_sn = l->exp_stat_sn, .lun = h->login.wire,
-        .block = h->block, .dpofua = h->dpofua, .stable = h->volatile_cache == ANSWER_NO, .deliver = h->deliver,
+        .max_cmd_sn = l->max_cmd_sn, .exp_stat_sn = l->exp_stat_sn, .lun = h->login.wire, .block = h->block,
+        .unit = &h->unit, .sync_op = h->sync_op, .dpofua = h->dpofua, .stable = h->volatile_cache == ANSWER_NO,
+        .deliver = h->deliver,
         .wait = h->wait, .timeout = h->login.timeout, .tcp = &h->tcp, .ascq_words = ascq_words,
     };
     l->fd = -1;
@@ -197,6 +205,11 @@ static int try_native(struct handle *h, struct facts *f, struct err *err) {
 }
 
 int iscsibe_choose_engine(struct handle *h, const struct iscsibe_conf *conf, struct facts *f, struct err *err) {
+    h->unit.size = h->size;
+    h->unit.block = h->block;
+    h->unit.vpd83 = h->vpd83;
+    h->unit.vpd80 = h->vpd80;
+    memcpy(h->unit.identity, h->identity, sizeof h->unit.identity);
     h->engine = conf->engine == ISCSIBE_ENGINE_LIBISCSI ? &iscsibe_engine_libiscsi : &iscsibe_engine_native;
     snprintf(f->engine, sizeof f->engine, "%s", h->engine->name);
     return h->engine == &iscsibe_engine_native ? try_native(h, f, err) : 0;

@@ -11,7 +11,7 @@
 #include "backends/iscsi/iscsi_native.h"
 #include "backends/net/sock.h"
 
-enum { READ_16 = 0x88, WRITE_16 = 0x8a, SYNCHRONIZE_CACHE_16 = 0x91 };
+enum { READ_16 = 0x88, WRITE_16 = 0x8a };
 
 static unsigned power_of_two(unsigned n) {
     unsigned p = 1;
@@ -46,9 +46,9 @@ static void agree(struct context *c, const struct iscsibe_terms *t) {
 
 static int allocate(struct context *c) {
     unsigned jobs = power_of_two(c->depth * (c->r2t_max + 1));
-    c->slot_mask = power_of_two(c->depth) - 1;
+    c->slot_mask = power_of_two(c->depth + 1) - 1; /* with that of the questions; those behind it are never out */
     c->job_mask = jobs - 1;
-    c->slots = calloc(c->depth, sizeof *c->slots);
+    c->slots = calloc(c->slot_mask + 1, sizeof *c->slots);
     c->done = calloc(c->depth, sizeof *c->done);
     c->starts = calloc(c->depth, sizeof *c->starts);
     c->again = calloc(c->depth, sizeof *c->again);
@@ -56,11 +56,13 @@ static int allocate(struct context *c) {
     c->nop = calloc(NATIVE_NOPS, sizeof *c->nop);
     c->in_bytes = malloc(NATIVE_IN_SIZE + ISCSI_HEADER_MAX);
     c->out.bytes = malloc(NATIVE_OUT_BYTES);
+    c->check_request.buf = calloc(1, NATIVE_LARGE);
+    if (!c->check_request.buf) return -1;
     if (!c->slots || !c->done || !c->starts || !c->again || !c->jobs || !c->nop || !c->in_bytes || !c->out.bytes)
         return -1;
     memset(c->in_bytes, 0, NATIVE_IN_SIZE + ISCSI_HEADER_MAX); /* pages are there before the clock starts */
     memset(c->out.bytes, 0, NATIVE_OUT_BYTES);
-    for (unsigned i = 0; i < c->depth; i++) c->slots[i].itt = i;
+    for (unsigned i = 0; i <= c->slot_mask; i++) c->slots[i].itt = i;
     return 0;
 }
 
@@ -75,7 +77,14 @@ struct context *iscsibe_native_new(const struct native_how *session, const struc
     if (allocate(c) != 0) goto no_memory;
     template(c->read_bhs, session->lun, ISCSI_READ, READ_16);
     template(c->write_bhs, session->lun, ISCSI_WRITE, WRITE_16);
-    template(c->sync_bhs, session->lun, 0, SYNCHRONIZE_CACHE_16);
+    template(c->sync_bhs, session->lun, 0, session->sync_op);
+    /* so long that its answers never look like a whole READ's, to which they must not be taken */
+    c->check_request.len = NATIVE_LARGE;
+    c->check_request.op = IO_READ;
+    c->check_request.slot = c->depth;
+    c->check.unit = session->unit;
+    c->check.writes = how->write;
+    c->check.doubts = atomic_load(&session->unit->doubts);
     c->block_shift = (unsigned)__builtin_ctz(session->block);
     c->block_mask = session->block - 1;
     c->cmd_sn = session->cmd_sn;
@@ -84,8 +93,10 @@ struct context *iscsibe_native_new(const struct native_how *session, const struc
     c->portal = session->portal;
     c->exp_stat_sn = session->exp_stat_sn;
     c->tend = tcp_settings_to_tend(session->tcp);
-    c->dpofua = session->dpofua;
-    c->stable = session->stable;
+    c->stable = session->stable; /* durable when it is answered: nothing more is asked for */
+    c->sync_op = session->sync_op;
+    c->fua = session->dpofua && !c->stable;
+    c->sync_behind = !session->dpofua && !c->stable && c->sync_op;
     c->deliver = session->deliver;
     c->wait = session->wait;
     c->timeout = session->timeout;
@@ -112,6 +123,7 @@ void iscsibe_native_free(struct context *c) {
     free(c->jobs);
     free(c->nop);
     free(c->in_bytes);
+    free(c->check_request.buf);
     free(c->out.bytes);
     free(c);
 }
@@ -136,6 +148,12 @@ int iscsibe_native_start(const struct native_how *session, const struct attach_h
     return 0;
 }
 
+static void lose_one(struct context *c, struct native_slot *s, int64_t t, int error, const char *kind,
+                     const char *text) {
+    if (s->out && s->request->op != IO_FLUSH && !s->syncing) c->counts.fruitless++;
+    iscsibe_done_failed(c, s, t, error, kind, text);
+}
+
 void iscsibe_native_lose(struct context *c, int error, const char *kind, const char *text) {
     if (c->lost) return;
     snprintf(c->lost_text, sizeof c->lost_text, "%s%.160s%s%s", c->portal ? "portal " : "", c->portal ? c->portal : "",
@@ -146,10 +164,11 @@ void iscsibe_native_lose(struct context *c, int error, const char *kind, const c
     if (c->fd >= 0) close(c->fd); /* neither a late reply nor what is unsent can touch a buffer any more */
     c->fd = -1;
     c->out.n = c->again_n = c->job_n = c->nop_n = 0;
-    c->logout = false;
+    c->logout = c->check_due = false;
+    c->slots[c->depth].out = false;
     kinds_note(c->kinds, kind, text);  /* the reason is told also when nothing is out */
     if (c->held) iscsibe_done_held(c); /* these were answered */
     int64_t t = clock_now(c->clock);
     for (unsigned i = 0; i < c->depth && c->lent; i++)
-        if (c->slots[i].request) iscsibe_done_failed(c, &c->slots[i], t, error, kind, text);
+        if (c->slots[i].request) lose_one(c, &c->slots[i], t, error, kind, text);
 }

@@ -7,7 +7,7 @@
 
 #include "backends/iscsi/iscsi_native.h"
 
-#define LARGE (32u << 10) /* a data segment at least this long is worth receiving into its buffer */
+#define LARGE NATIVE_LARGE
 
 enum { ASYNC_SENSE = 0, ASYNC_LOGOUT = 1, ASYNC_DROP = 2, ASYNC_DROP_ALL = 3, ASYNC_NEGOTIATE = 4 };
 
@@ -45,11 +45,9 @@ static inline void status_number(struct context *c, const uint8_t *h) {
 
 /* The slot whose command this PDU answers; NULL after losing the session. */
 static inline struct native_slot *slot_of(struct context *c, const uint8_t *h) {
-    uint32_t itt = iscsiw_get32(h + AT_ITT), i = itt & c->slot_mask;
-    if (__builtin_expect(i < c->depth, 1)) {
-        struct native_slot *s = &c->slots[i];
-        if (__builtin_expect(s->itt == itt && s->out, 1)) return s;
-    }
+    uint32_t itt = iscsiw_get32(h + AT_ITT);
+    struct native_slot *s = &c->slots[itt & c->slot_mask];
+    if (__builtin_expect(s->itt == itt && s->out, 1)) return s;
     malformed(c, "opcode %02Xh, task tag %08Xh: no such command is out (a reply for the second time?)",
               h[0] & ISCSI_OPCODE, itt);
     return NULL;
@@ -75,7 +73,7 @@ static inline bool begin_data_in(struct context *c, const uint8_t *h) {
     s->moved += len;
     c->pdu_slot = s;
     c->sink = (uint8_t *)r->buf + at;
-    c->sink_room = c->deliver ? len : 0;
+    c->sink_room = c->deliver || r == &c->check_request ? len : 0;
     c->large = len >= LARGE && c->deliver;
     return true;
 }
@@ -138,14 +136,18 @@ static void async(struct context *c) {
     c->counts.asyncs++;
     switch (h[AT_EVENT]) {
     case ASYNC_LOGOUT:
-        if (!c->leave_by) c->leave_by = c->wall + iscsiw_get16(h + AT_EVENT + 6) * NS_PER_SEC;
+        if (!(c->aside & ASIDE_LEAVE)) c->leave_by = c->wall + iscsiw_get16(h + AT_EVENT + 6) * NS_PER_SEC;
+        c->aside |= ASIDE_LEAVE;
         break;
     case ASYNC_DROP:
     case ASYNC_DROP_ALL:
         iscsibe_native_lose(c, ECONNRESET, "connection lost", "the target announced that it drops the connection");
         break;
+    case ASYNC_SENSE:
+        iscsibe_hold_doubt(c, "an asynchronous event");
+        break;
     default:
-        break; /* ASYNC_SENSE, ASYNC_NEGOTIATE, the vendor's own: they change nothing here */
+        break; /* ASYNC_NEGOTIATE, the vendor's own: they change nothing here */
     }
 }
 
@@ -176,10 +178,17 @@ static void reject(struct context *c, uint32_t len, int64_t t) {
              c->bhs[AT_RESPONSE]);
     if (len >= ISCSI_BHS && (c->side[0] & ISCSI_OPCODE) == ISCSI_COMMAND) {
         uint32_t itt = iscsiw_get32(c->side + AT_ITT), i = itt & c->slot_mask;
-        if (i < c->depth && c->slots[i].out && c->slots[i].itt == itt) s = &c->slots[i];
+        if (c->slots[i].out && c->slots[i].itt == itt) s = &c->slots[i];
     }
-    if (s) iscsibe_done_failed(c, s, t, EPROTO, "rejected", text);
-    else if (len < ISCSI_BHS) iscsibe_native_lose(c, EPROTO, "rejected", text); /* which one is not told */
+    if (len >= ISCSI_BHS) iscsibe_hold_doubt(c, text);
+    if (s && s->request == &c->check_request) {
+        s->out = false;
+        iscsibe_hold_answered(c, NULL, NULL, 0);
+    } else if (s) {
+        iscsibe_done_rejected(c, s, t, text);
+    } if (len < ISCSI_BHS) {
+        iscsibe_native_lose(c, EPROTO, "rejected", text); /* which one is not told */
+    }
 }
 
 static void end_other(struct context *c, int64_t t) {
@@ -236,9 +245,9 @@ static inline void pour(struct context *c, const uint8_t *p, size_t len) {
 /* ---- the two PDUs that nearly all are, in one piece; 0: it is something else, which the slow way looks at ---- */
 
 static inline struct native_slot *quick_slot(struct context *c, const uint8_t *p) {
-    uint32_t itt = iscsiw_get32(p + AT_ITT), i = itt & c->slot_mask;
-    struct native_slot *s = &c->slots[i];
-    return i < c->depth && s->itt == itt && s->out && iscsiw_get32(p + AT_STAT_SN) == c->exp_stat_sn ? s : NULL;
+    uint32_t itt = iscsiw_get32(p + AT_ITT);
+    struct native_slot *s = &c->slots[itt & c->slot_mask];
+    return s->itt == itt && s->out && iscsiw_get32(p + AT_STAT_SN) == c->exp_stat_sn ? s : NULL;
 }
 
 /* Data-In with everything that was asked for, and GOOD. */
@@ -267,11 +276,11 @@ static inline size_t quick_write(struct context *c, const uint8_t *p, int64_t t)
     const struct request *r = s->request;
     bool durable = r->sync >= SYNC_DSYNC;
     if (r->op != IO_WRITE || s->moved < r->len || s->syncing || iscsiw_get32(p + AT_AHS) != 0 ||
-        (durable && !c->dpofua) || (s->batch == c->batch && c->out.n))
+        (durable && c->sync_behind) || (s->batch == c->batch && c->out.n))
         return 0;
     c->exp_stat_sn++;
     window(c, p, t);
-    native_give(c, s, t, r->len, 0, durable || c->stable);
+    native_give(c, s, t, r->len, 0, c->stable || (durable && c->fua));
     return ISCSI_BHS;
 }
 

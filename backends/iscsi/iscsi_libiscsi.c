@@ -8,8 +8,12 @@
  * commands back without a word while the target's command window (MaxCmdSN) is closed, and nothing tells how wide it
  * is. So at most one command waits inside the library; while it does, no more are taken.
  *
- * Durable writes: WRITE(16) with FUA where the unit has DPOFUA, else SYNCHRONIZE CACHE(16) over the same blocks behind
- * it; the I/O is complete when that is. */
+ * Durable writes: nothing more where the cache is write-through; else WRITE(16) with FUA where the unit has DPOFUA, else
+ * SYNCHRONIZE CACHE over the same blocks behind it; the I/O is complete when that is.
+ *
+ * Doubts about the unit (iscsi_recheck.h): what is out comes back, nothing else is queued but the questions. What waits
+ * inside the library cannot be taken back without breaking the numbering of commands, so where that may be a WRITE, the
+ * session is given up. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -20,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/iscsi/iscsi_session.h"
+#include "backends/iscsi/iscsi_libiscsi.h"
 #include "backends/net/sock.h"
 #include "backends/net/tcpinfo.h"
 #include "base/text.h"
@@ -28,45 +32,7 @@
 #define TICK_NS (100 * NS_PER_MS)   /* timeouts are looked at so often */
 #define DRAIN_NS (2 * NS_PER_SEC)   /* detach waits so long for what is still out */
 #define SUBMIT_NS NS_PER_MS         /* one submit takes no more after so long: replies wait to be stamped */
-#define BUSY_NS NS_PER_MS           /* a command that the target had no room for is sent again after so long */
-
-struct slot {
-    struct context *context;
-    struct request *request;        /* NULL: free */
-    struct scsi_task task;
-    struct scsi_iovec iov;
-    int64_t t_taken, t_sent;        /* t_sent: of the command that is out */
-    int64_t t_retry;                /* when to send again; 0: it is out */
-    int64_t moved;                  /* result of the WRITE while its SYNCHRONIZE CACHE is out */
-    bool syncing, attention;        /* attention: was repeated after one already */
-};
-
-struct counts {
-    uint64_t commands, fua, caches_synced, busy, task_set_full, attentions, resets, window, full;
-};
-
-struct context {
-    struct iscsibe_context head;
-    struct iscsibe_session *s;      /* NULL once lost */
-    struct iscsi_context *iscsi;
-    int fd;
-    unsigned lun;                   /* as on the wire */
-    uint32_t block;
-    struct clock *clock;
-    struct kinds *kinds;
-    int64_t timeout;
-    unsigned depth, lent, retrying;
-    struct slot *slots;             /* by request->slot */
-    struct completion *done;        /* ring of `depth` */
-    unsigned done_first, done_n;
-    struct counts counts;
-    int64_t t_scan;                 /* when timeouts were last looked at */
-    bool dpofua, stable;            /* stable: what is written is not in a volatile cache */
-    bool may_write, lost;
-    int lost_error;                 /* errno of why */
-    bool broken;                    /* callbacks have said that the session is gone */
-    bool closing;                   /* callbacks have nothing to say any more */
-};
+#define SOON_NS NS_PER_MS           /* the longest wait where something is to be sent later */
 
 const char *iscsibe_library(void) {
 #ifdef SAMEDISK_LIBISCSI_VERSION
@@ -76,124 +42,24 @@ const char *iscsibe_library(void) {
 #endif
 }
 
-/* ---- completions ---- */
-
-static void push(struct context *c, struct slot *s, int64_t t, int64_t result, unsigned kind, bool stable) {
-    struct completion *d = &c->done[(c->done_first + c->done_n++) % c->depth];
-    *d = (struct completion){ .request = s->request, .result = result, .t_done = t, .kind = (uint16_t)kind,
-                              .stable = stable };
-    s->request = NULL;
-    c->lent--;
-    if (s->t_retry) c->retrying--;
-    s->t_retry = 0;
-}
-
-static void fail(struct context *c, struct slot *s, int64_t t, int error, const char *name, const char *text) {
-    push(c, s, t, -error, kinds_note(c->kinds, name, text), false);
-}
-
-static void retry_at(struct context *c, struct slot *s, int64_t when) {
-    s->t_retry = when;
-    c->retrying++;
-}
-
-static void fail_library(struct context *c, struct slot *s, int64_t t) {
-    char text[240];
-    const char *words = iscsi_get_error(c->iscsi);
-    fail(c, s, t, EIO, "iSCSI error", words ? text_safe(text, sizeof text, words, strlen(words)) : "");
-}
-
-/* CHECK CONDITION. A unit attention says that something happened to the unit, not that this command failed. */
-static void sensed(struct context *c, struct slot *s, int64_t t) {
-    char name[48];
-    unsigned key = (unsigned)s->task.sense.key, ascq = (unsigned)s->task.sense.ascq;
-
-    if (key == SCSI_SENSE_UNIT_ATTENTION) {
-        c->counts.attentions++;
-        if (ascq >> 8 == 0x29) c->counts.resets++;
-        if (!s->attention) {
-            s->attention = true;
-            retry_at(c, s, 1);
-            return;
-        }
-    }
-    const char *words = iscsibe_sense_text(key, ascq);
-    fail(c, s, t, iscsibe_sense_errno(key, ascq), iscsibe_sense_kind(key, ascq, name, sizeof name),
-         *words ? words : scsi_sense_ascq_str((int)ascq));
-}
-
-static void send_cache_sync(struct context *c, struct slot *s);
-
-static void good(struct context *c, struct slot *s, int64_t t) {
-    const struct request *r = s->request;
-    const struct scsi_task *task = &s->task;
-    bool durable = r->op == IO_WRITE && r->sync >= SYNC_DSYNC;
-    int64_t result = r->op == IO_FLUSH ? 0 : r->len;
-
-    if (s->syncing) {
-        push(c, s, t, s->moved, 0, true);
-        return;
-    }
-    if (task->residual_status == SCSI_RESIDUAL_OVERFLOW) {
-        fail(c, s, t, EPROTO, "residual overflow", "the target had more data than the command asked for");
-        return;
-    }
-    if (task->residual_status == SCSI_RESIDUAL_UNDERFLOW && r->op != IO_FLUSH)
-        result = task->residual < r->len ? (int64_t)(r->len - task->residual) : 0;
-    if (durable && !c->dpofua) {
-        s->moved = result;
-        s->syncing = true;
-        send_cache_sync(c, s);
-        return;
-    }
-    push(c, s, t, result, 0, r->op == IO_WRITE && (durable || c->stable));
-}
-
-static void command_done(struct iscsi_context *iscsi, int status, void *data, void *private_data) {
-    struct slot *s = private_data;
-    struct context *c = s->context;
-    int64_t t = clock_now(c->clock);
-    char text[240];
-
-    (void)iscsi;
-    (void)data;
-    free(s->task.datain.data); /* sense data, which the library allocates */
-    s->task.datain.data = NULL;
-    if (!s->request || c->closing) return;
-    switch (status) {
-    case SCSI_STATUS_GOOD:
-    case SCSI_STATUS_CONDITION_MET:
-        good(c, s, t);
-        break;
-    case SCSI_STATUS_CHECK_CONDITION:
-        sensed(c, s, t);
-        break;
-    case SCSI_STATUS_BUSY:
-    case SCSI_STATUS_TASK_SET_FULL:
-        if (status == SCSI_STATUS_BUSY) c->counts.busy++;
-        else c->counts.task_set_full++;
-        retry_at(c, s, sock_now() + BUSY_NS);
-        break;
-    case SCSI_STATUS_RESERVATION_CONFLICT:
-        fail(c, s, t, EBUSY, "RESERVATION CONFLICT", "another initiator has reserved the LUN");
-        break;
-    case SCSI_STATUS_TASK_ABORTED:
-        fail(c, s, t, ECANCELED, "TASK ABORTED", "another initiator or the target aborted the command");
-        break;
-    case SCSI_STATUS_CANCELLED: /* without reconnection, a lost session cancels all that was out */
-        c->broken = true;
-        fail(c, s, t, ECONNRESET, "connection lost", iscsibe_session_why(c->s, text, sizeof text));
-        break;
-    case SCSI_STATUS_TIMEOUT:
-        c->broken = true;
-        fail(c, s, t, ETIMEDOUT, "timeout", "libiscsi: no reply");
-        break;
-    default: /* also ACA ACTIVE */
-        fail_library(c, s, t);
-    }
-}
-
 /* ---- sending ---- */
+
+/* Of everything (no blocks means all), or of what a WRITE wrote. */
+static void build_sync(struct context *c, struct slot *s, uint64_t lba, uint32_t blocks) {
+    struct scsi_task *t = &s->task;
+
+    s->sync_op = c->sync_op;
+    if (c->sync_op != SCSI_OPCODE_SYNCHRONIZECACHE10) {
+        iscsibe_cdb16(t->cdb, c->sync_op, lba, blocks, false);
+        return;
+    }
+    if (lba > UINT32_MAX || blocks > UINT16_MAX) lba = blocks = 0;
+    t->cdb[0] = SCSI_OPCODE_SYNCHRONIZECACHE10;
+    t->cdb_size = 10;
+    for (int i = 5; i >= 2; i--, lba >>= 8) t->cdb[i] = (uint8_t)lba;
+    t->cdb[7] = (uint8_t)(blocks >> 8);
+    t->cdb[8] = (uint8_t)blocks;
+}
 
 static void build(struct context *c, struct slot *s) {
     const struct request *r = s->request;
@@ -203,13 +69,13 @@ static void build(struct context *c, struct slot *s) {
     t->cdb_size = 16;
     t->xfer_dir = SCSI_XFER_NONE;
     if (r->op == IO_FLUSH) {
-        iscsibe_cdb16(t->cdb, SCSI_OPCODE_SYNCHRONIZECACHE16, 0, 0, false); /* no blocks means all */
+        build_sync(c, s, 0, 0);
         return;
     }
     uint64_t lba = r->offset / c->block;
     uint32_t blocks = r->len / c->block;
     if (s->syncing) {
-        iscsibe_cdb16(t->cdb, SCSI_OPCODE_SYNCHRONIZECACHE16, lba, blocks, false);
+        build_sync(c, s, lba, blocks);
         return;
     }
     t->expxferlen = (int)r->len;
@@ -219,7 +85,7 @@ static void build(struct context *c, struct slot *s) {
         t->xfer_dir = SCSI_XFER_READ;
         scsi_task_set_iov_in(t, &s->iov, 1);
     } else {
-        iscsibe_cdb16(t->cdb, SCSI_OPCODE_WRITE16, lba, blocks, r->sync >= SYNC_DSYNC && c->dpofua);
+        iscsibe_cdb16(t->cdb, SCSI_OPCODE_WRITE16, lba, blocks, r->sync >= SYNC_DSYNC && c->fua);
         t->xfer_dir = SCSI_XFER_WRITE;
         scsi_task_set_iov_out(t, &s->iov, 1);
     }
@@ -229,17 +95,18 @@ static void build(struct context *c, struct slot *s) {
 static bool queue(struct context *c, struct slot *s, int64_t now) {
     build(c, s);
     s->t_sent = now;
-    if (iscsi_scsi_command_async(c->iscsi, (int)c->lun, &s->task, command_done, NULL, s) != 0) return false;
+    if (iscsi_scsi_command_async(c->iscsi, (int)c->lun, &s->task, iscsibe_lib_done, NULL, s) != 0) return false;
     c->counts.commands++;
-    if (s->task.cdb[0] == SCSI_OPCODE_SYNCHRONIZECACHE16) c->counts.caches_synced++;
+    if (s->syncing || s->request->op == IO_FLUSH) c->counts.caches_synced++;
     else if (s->task.cdb[1] & 0x08) c->counts.fua++;
     return true;
 }
 
 /* The second half of a durable write goes out with the iscsi_service() that is running, or the next. */
-static void send_cache_sync(struct context *c, struct slot *s) {
+void iscsibe_lib_sync(struct context *c, struct slot *s) {
+    c->unsent = true;
     if (!queue(c, s, sock_now()))
-        fail(c, s, clock_now(c->clock), ENOMEM, "no memory", "libiscsi could not queue SYNCHRONIZE CACHE");
+        iscsibe_lib_fail(c, s, clock_now(c->clock), ENOMEM, "no memory", "libiscsi could not queue SYNCHRONIZE CACHE");
 }
 
 /* ---- the session's end ---- */
@@ -258,7 +125,7 @@ static void lose(struct context *c, int error, const char *kind, const char *tex
     c->fd = -1;
     int64_t t = clock_now(c->clock);
     for (unsigned i = 0; i < c->depth && c->lent; i++)
-        if (c->slots[i].request) fail(c, &c->slots[i], t, error, kind, text);
+        if (c->slots[i].request) iscsibe_lib_fail(c, &c->slots[i], t, error, kind, text);
 }
 
 /* Does something wait inside the library: for the socket, or for the command window? */
@@ -266,38 +133,61 @@ static bool pending(const struct context *c) {
     return (iscsi_which_events(c->iscsi) & POLLOUT) || iscsi_out_queue_length(c->iscsi) > 0;
 }
 
-static void service(struct context *c, int events) {
+static void give_up(struct context *c) {
+    const char *kind = c->give_up;
+    if (strcmp(kind, c->check.kind ? c->check.kind : "") == 0) {
+        kinds_note(c->kinds, kind, c->check.text);
+        lose(c, ESTALE, kind, c->check.text);
+        return;
+    }
+    lose(c, ESTALE, kind,
+         "the LUN may be another one now, and libiscsi holds back a command that cannot be taken back (engine=native can)");
+}
+
+static void service_once(struct context *c, int events) {
     char why[240];
-    if (iscsi_service(c->iscsi, events) == 0 && !c->broken) return;
-    lose(c, ECONNRESET, "connection lost", iscsibe_session_why(c->s, why, sizeof why));
+    int rc = iscsi_service(c->iscsi, events);
+    if (c->give_up) give_up(c);
+    else if (rc != 0 || c->broken) lose(c, ECONNRESET, "connection lost", iscsibe_session_why(c->s, why, sizeof why));
+    else if (c->unsent && !pending(c)) c->unsent = false;
+}
+
+/* What has come is looked at before anything is sent: it may forbid that. */
+static void service(struct context *c, int events) {
+    if (events == (POLLIN | POLLOUT) && c->unsent) {
+        service_once(c, POLLIN);
+        events = POLLOUT;
+    }
+    if (!c->lost) service_once(c, events);
 }
 
 static void resend(struct context *c) {
     int64_t now = sock_now();
-    for (unsigned i = 0; i < c->depth && c->retrying; i++) {
+    for (unsigned i = 0; i < c->depth && c->retrying && !c->hold; i++) {
         struct slot *s = &c->slots[i];
         if (!s->t_retry || s->t_retry > now) continue;
         s->t_retry = 0;
         c->retrying--;
         if (!queue(c, s, now))
-            fail(c, s, clock_now(c->clock), ENOMEM, "no memory", "libiscsi could not queue a command again");
+            iscsibe_lib_fail(c, s, clock_now(c->clock), ENOMEM, "no memory", "libiscsi could not queue a command again");
     }
-    if (pending(c)) service(c, POLLOUT);
+    if (!pending(c)) return;
+    c->unsent = true;
+    service(c, POLLOUT);
 }
 
 /* A command older than the timeout means that the target is gone: the library cannot forget a command that is partly
- * sent, and an answer after all would find the slot used anew. One that the target keeps putting off fails alone. */
+ * sent, and an answer after all would find the slot used anew. What the target puts off has its own end. */
 static void check_age(struct context *c, int64_t now) {
     char text[120];
     if (now - c->t_scan < TICK_NS) return;
     c->t_scan = now;
+    if (c->may_write && now - c->asked >= RECHECK_EVERY_NS && !c->check.asking && iscsibe_recheck_can_ask(&c->check))
+        iscsibe_recheck_ask(&c->check, now, c->timeout, NULL);
     for (unsigned i = 0; i < c->depth && !c->lost && c->lent; i++) {
         struct slot *s = &c->slots[i];
-        if (!s->request) continue;
-        if (s->t_retry) {
-            if (now - s->t_taken > c->timeout)
-                fail(c, s, clock_now(c->clock), EBUSY, "BUSY", "the target said BUSY or TASK SET FULL all the time");
-        } else if (now - s->t_sent > c->timeout) {
+        if (!s->request || s->t_retry) continue;
+        if (now - s->t_sent > c->timeout) {
             snprintf(text, sizeof text, "no reply within %lld ms (timeout=)", (long long)(c->timeout / NS_PER_MS));
             lose(c, ETIMEDOUT, "timeout", text);
         }
@@ -311,22 +201,42 @@ static void count_held(struct context *c) {
     else c->counts.window++;
 }
 
+/* It would change nothing, or is not possible. */
+static void not_flushed(struct context *c, struct slot *s) {
+    int64_t t = clock_now(c->clock);
+    if (c->stable) {
+        c->counts.done++;
+        iscsibe_lib_push(c, s, t, 0, 0, false);
+        return;
+    }
+    c->counts.no_sync++;
+    iscsibe_lib_fail(c, s, t, EOPNOTSUPP, FLUSH_IMPOSSIBLE, FLUSH_IMPOSSIBLE_TEXT);
+}
+
 static int libiscsi_submit(struct context *c, struct request *const *requests, unsigned n) {
     unsigned taken = 0;
 
     if (!c->lost && pending(c)) service(c, POLLOUT);
     if (c->lost) return -c->lost_error;
+    iscsibe_lib_follow(c);
+    if (c->hold) return 0;
     int64_t now = sock_now();
     while (taken < n && !c->lost && !pending(c)) {
         struct request *r = requests[taken];
         struct slot *s = &c->slots[r->slot];
         s->request = r;
         s->t_taken = now;
-        s->syncing = s->attention = false;
+        s->syncing = false;
+        s->answers = 0;
         c->lent++;
         if (r->op == IO_WRITE && !c->may_write) {
             /* the last line of defence: nothing that was attached for reading ever sends a WRITE */
-            fail(c, s, clock_now(c->clock), EBADF, "write on a reading context", "");
+            iscsibe_lib_fail(c, s, clock_now(c->clock), EBADF, "write on a reading context", "");
+            taken++;
+            continue;
+        }
+        if (r->op == IO_FLUSH && (c->stable || !c->sync_op)) {
+            not_flushed(c, s);
             taken++;
             continue;
         }
@@ -336,6 +246,7 @@ static int libiscsi_submit(struct context *c, struct request *const *requests, u
             return taken ? (int)taken : -ENOMEM;
         }
         taken++;
+        c->unsent = true;
         service(c, POLLOUT);
         if (!c->lost && pending(c)) count_held(c);
         if (taken < n && taken % 8 == 0 && sock_now() - now > SUBMIT_NS) break;
@@ -348,10 +259,13 @@ static int libiscsi_submit(struct context *c, struct request *const *requests, u
 /* One round: waits at most wait_ns for the socket, moves what can be moved. False: a signal came. */
 static bool round_trip(struct context *c, int64_t wait_ns) {
     int got = POLLIN;
-    if (c->retrying) resend(c);
+    iscsibe_lib_follow(c);
+    if (c->check.asking) iscsibe_lib_ask(c, sock_now());
+    if (c->give_up) give_up(c);
+    if (!c->lost && c->retrying) resend(c);
     if (c->lost) return true;
     if (wait_ns > 0) {
-        int64_t most = c->retrying ? BUSY_NS : TICK_NS;
+        int64_t most = c->retrying || c->hold ? SOON_NS : TICK_NS;
         short events = (short)(POLLIN | (iscsi_which_events(c->iscsi) & POLLOUT));
         got = sock_wait(c->fd, events, wait_ns < most ? wait_ns : most);
         if (got < 0) return false;
@@ -410,8 +324,13 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
     c->timeout = h->login.timeout;
     c->lun = (unsigned)(h->login.wire >> 48); /* opening made sure that it takes no more */
     c->block = h->block;
-    c->dpofua = h->dpofua;
-    c->stable = h->volatile_cache == ANSWER_NO;
+    c->stable = h->volatile_cache == ANSWER_NO; /* durable when it is answered: nothing more is asked for */
+    c->sync_op = h->sync_op;
+    c->fua = h->dpofua && !c->stable;
+    c->sync_behind = !h->dpofua && !c->stable && c->sync_op;
+    c->check.unit = &h->unit;
+    c->check.writes = how->write;
+    c->check.doubts = atomic_load(&h->unit.doubts);
     if (iscsibe_session_open(&h->login, &c->s, &status, err) != 0 || iscsibe_same_lun(c->s, h, err) != 0) {
         err_prefix(err, "%s", h->where);
         iscsibe_session_close(c->s);
@@ -421,7 +340,7 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
     c->iscsi = c->s->iscsi;
     c->fd = iscsi_get_fd(c->iscsi);
     c->counts.attentions = c->s->unit_attentions;
-    c->t_scan = sock_now();
+    c->t_scan = c->asked = sock_now();
     *out = c;
     return 0;
 }
@@ -437,11 +356,14 @@ static void libiscsi_detach(struct context *c) {
 
 static void libiscsi_counters(struct context *c, struct kv *out) {
     const struct counts *n = &c->counts;
-    kv_uint(out, "wire_ios", n->commands);
+    kv_uint(out, "wire_ios", n->done);
     kv_uint(out, "fua_writes", n->fua);
     kv_uint(out, "cache_syncs", n->caches_synced);
-    kv_uint(out, "retries_busy", n->busy);
-    kv_uint(out, "retries_task_set_full", n->task_set_full);
+    kv_uint(out, "flushes_not_possible", n->no_sync);
+    iscsibe_again_counters(&n->again, out);
+    kv_uint(out, "identity_checks", n->checks);
+    kv_uint(out, "identity_holds", n->holds);
+    kv_uint(out, "identity_hold_ns", n->hold_ns);
     kv_uint(out, "unit_attentions", n->attentions);
     kv_uint(out, "unit_resets", n->resets);
     kv_uint(out, "command_window_closed", n->window);

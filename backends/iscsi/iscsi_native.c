@@ -23,7 +23,7 @@
 #define GAP_NS      (200 * NS_PER_MS) /* a longer time in which nobody looked counts as so much */
 #define RECV_MIN_NS (60 * NS_PER_MS)  /* only so long a wait may sleep in recv */
 #define SPIN_NS     (50 * NS_PER_US)  /* wait=adaptive */
-#define BUSY_NS     NS_PER_MS
+#define SOON_NS     NS_PER_MS         /* the longest wait where something is to be sent later */
 #define DRAIN_NS    (2 * NS_PER_SEC)
 #define LOGOUT_NS   NS_PER_SEC
 #define DIRECT_NEXT (4u << 10)  /* the rest of a data segment is received into its buffer from this size on, and with it
@@ -70,11 +70,17 @@ static void flush(struct context *c) {
     }
 }
 
-/* Commands that the target had no room for, when their time has come. */
+/* Commands that the target put off, when their time has come. */
 static void retry(struct context *c) {
-    for (unsigned i = 0; i < c->depth && c->retrying; i++) {
+    if (c->wall < c->retry_due) return;
+    c->retry_due = INT64_MAX;
+    for (unsigned i = 0; i < c->depth; i++) {
         struct native_slot *s = &c->slots[i];
-        if (!s->t_retry || s->t_retry > c->wall) continue;
+        if (!s->t_retry) continue;
+        if (s->t_retry > c->wall) {
+            if (s->t_retry < c->retry_due) c->retry_due = s->t_retry;
+            continue;
+        }
         s->t_retry = 0;
         c->retrying--;
         iscsibe_out_again(c, s);
@@ -95,19 +101,17 @@ static inline int64_t look(struct context *c) {
     return now;
 }
 
-/* A command older than the timeout means that the target is gone: a late answer would find the slot used anew. One that
- * the target keeps putting off fails alone. */
+/* A command older than the timeout means that the target is gone: a late answer would find the slot used anew. What the
+ * target puts off has its own end (iscsi_done.c), and so has what waits to know the unit (iscsi_hold.c). */
 static void check_age(struct context *c) {
     char text[120];
     c->age_scanned = c->age;
+    if (iscsibe_hold_told(c)) iscsibe_hold_follow(c);
+    if (c->may_write && c->age - c->asked >= RECHECK_EVERY_NS) iscsibe_hold_ask(c);
     for (unsigned i = 0; i < c->depth && !c->lost && c->lent; i++) {
         struct native_slot *s = &c->slots[i];
-        if (!s->request) continue;
-        if (s->t_retry) {
-            if (c->age - s->taken > c->timeout)
-                iscsibe_done_failed(c, s, clock_now(c->clock), EBUSY, "BUSY",
-                                    "the target said BUSY or TASK SET FULL all the time");
-        } else if (c->age - s->age > c->timeout) {
+        if (!s->request || s->t_retry || (!s->out && c->aside & ASIDE_HOLD)) continue;
+        if (c->age - s->age > c->timeout) {
             snprintf(text, sizeof text, "no reply within %lld ms (timeout=)", (long long)(c->timeout / NS_PER_MS));
             iscsibe_native_lose(c, ETIMEDOUT, "timeout", text);
         }
@@ -124,15 +128,19 @@ static void check_leave(struct context *c) {
     iscsibe_native_lose(c, ESHUTDOWN, "logout requested", "the target asked for a logout and ends the session");
 }
 
+static __attribute__((noinline)) void aside(struct context *c) {
+    look(c);
+    if (iscsibe_hold_told(c)) iscsibe_hold_follow(c);
+    iscsibe_hold_work(c);
+    if (c->retrying) retry(c);
+}
+
 /* All that is to be done between two receives. */
 static inline void work(struct context *c) {
-    if (__builtin_expect(c->retrying != 0, 0)) {
-        look(c);
-        retry(c);
-    }
+    if (__builtin_expect((c->retrying | c->aside) != 0, 0)) aside(c);
     if (iscsibe_out_due(c)) flush(c);
     if (__builtin_expect(c->age - c->age_scanned >= TICK_NS, 0)) check_age(c);
-    if (__builtin_expect(c->leave_by != 0, 0) && !c->lost) check_leave(c);
+    if (__builtin_expect(c->aside & ASIDE_LEAVE, 0) && !c->lost) check_leave(c);
 }
 
 /* ---- receiving ---- */
@@ -198,12 +206,12 @@ static int receive(struct context *c, int flags) {
 static bool doze(struct context *c, int64_t left) {
     bool sending = iscsibe_out_pending(c);
 
-    if (left >= RECV_MIN_NS && !sending && !c->retrying && !c->leave_by) {
+    if (left >= RECV_MIN_NS && !sending && !c->retrying && !c->aside) {
         int r = receive(c, 0);
         if (r == 0) look(c);
         return r >= 0;
     }
-    int64_t most = c->retrying ? BUSY_NS : TICK_NS;
+    int64_t most = c->retrying || c->aside & ASIDE_HOLD ? SOON_NS : TICK_NS;
     int got = sock_wait(c->fd, (short)(POLLIN | (sending ? POLLOUT : 0)), left < most ? left : most);
     c->counts.polls++;
     if (got < 0) return false;
@@ -259,13 +267,19 @@ static bool await(struct context *c, int64_t timeout_ns, int64_t *end) {
 
 /* ---- the contract ---- */
 
-/* A request that may not be sent: the last line of defence. */
+/* A request that is not sent: because it would change nothing, or may not be, the last line of defence. */
 static void refuse(struct context *c, struct request *r) {
     struct native_slot *s = &c->slots[r->slot];
     s->request = r;
     c->lent++;
     s->batch = c->batch - 1; /* nothing of it is in `out` */
-    if (r->op == IO_WRITE && !c->may_write)
+    if (r->op == IO_FLUSH && c->stable) {
+        c->counts.flushes++;
+        iscsibe_done(c, s, clock_now(c->clock), 0, 0, false);
+    } else if (r->op == IO_FLUSH) {
+        c->counts.no_sync++;
+        iscsibe_done_failed(c, s, clock_now(c->clock), EOPNOTSUPP, FLUSH_IMPOSSIBLE, FLUSH_IMPOSSIBLE_TEXT);
+    } else if (r->op == IO_WRITE && !c->may_write)
         iscsibe_done_failed(c, s, clock_now(c->clock), EBADF, "write on a reading context", "");
     else
         iscsibe_done_failed(c, s, clock_now(c->clock), EINVAL, "not a multiple of the block",
@@ -277,16 +291,21 @@ static void window_closed(struct context *c) {
     if (!c->window_since) c->window_since = clock_now(c->clock);
 }
 
+static bool stopped(struct context *c) {
+    if (iscsibe_hold_told(c)) iscsibe_hold_follow(c);
+    return c->aside & ASIDE_STOP;
+}
+
 int iscsibe_native_submit(struct context *c, struct request *const *requests, unsigned n) {
     unsigned taken = 0, k, stay;
 
     if (c->lost) return -c->lost_error;
+    if (__builtin_expect(c->aside != 0 || iscsibe_hold_told(c), 0) && stopped(c)) return 0;
     if (__builtin_expect(iscsibe_out_due(c), 0)) {
         flush(c);
         if (c->lost) return -c->lost_error;
         if (iscsibe_out_pending(c)) return 0;
     }
-    if (__builtin_expect(c->leave_by != 0, 0)) return 0;
     do {
         k = stay = iscsibe_out_commands(c, requests + taken, n - taken);
         if (k == 0) break;
@@ -375,13 +394,23 @@ void iscsibe_native_watch(struct context *c, struct tcpinfo_watch *w) {
     w->window_closed_ns += (int64_t)window_closed_ns(c);
 }
 
+/* Of what the engine asked for, what has ended well, by one command each. Cache syncs behind a write, commands that had
+ * to be sent again and those that failed are counted elsewhere. */
+static uint64_t wire_ios(const struct context *c) {
+    uint64_t out = 0;
+    for (unsigned i = 0; i < c->depth; i++)
+        out += c->slots[i].out && c->slots[i].request->op != IO_FLUSH && !c->slots[i].syncing;
+    return c->counts.commands - c->counts.caches_synced - c->counts.fruitless - out + c->counts.flushes;
+}
+
 void iscsibe_native_counters(struct context *c, struct kv *out) {
     const struct native_counts *n = &c->counts;
-    kv_uint(out, "wire_ios", n->commands);
+    kv_uint(out, "wire_ios", wire_ios(c));
     kv_uint(out, "fua_writes", n->fua);
     kv_uint(out, "cache_syncs", n->caches_synced);
-    kv_uint(out, "retries_busy", n->busy);
-    kv_uint(out, "retries_task_set_full", n->task_set_full);
+    kv_uint(out, "flushes_not_possible", n->no_sync);
+    iscsibe_again_counters(&n->again, out);
+    iscsibe_hold_counters(c, out);
     kv_uint(out, "unit_attentions", n->attentions);
     kv_uint(out, "unit_resets", n->resets);
     kv_uint(out, "command_window_closed", n->window);

@@ -13,6 +13,8 @@
 
 #include "backends/backend.h"
 #include "backends/iscsi/iscsi.h"
+#include "backends/iscsi/iscsi_again.h"
+#include "backends/iscsi/iscsi_recheck.h"
 #include "backends/iscsi/iscsi_wire.h"
 
 #define NATIVE_IN_SIZE   (256u << 10) /* what one recv brings at most, apart from what goes straight to its buffer */
@@ -21,6 +23,7 @@
 #define NATIVE_RECV_NS   (50 * NS_PER_MS) /* SO_RCVTIMEO: the longest sleep in recv */
 #define NATIVE_R2T_MAX   64u          /* the largest MaxOutstandingR2T that is offered */
 #define NATIVE_NOPS      8192u        /* NOP-Ins to answer: more than one recv can bring */
+#define NATIVE_LARGE     (32u << 10)  /* a data segment at least this long is worth receiving into its buffer */
 
 struct native_slot {
     struct request *request;      /* NULL: free */
@@ -31,12 +34,15 @@ struct native_slot {
     int64_t age, taken;           /* context->age when the command was sent, when the request was taken */
     bool out;                     /* a command is out */
     bool syncing;                 /* it is the SYNCHRONIZE CACHE behind a WRITE, which moved `written` bytes */
-    bool attention;               /* was repeated after a unit attention already */
+    uint8_t sync_op;              /* of its last SYNCHRONIZE CACHE */
+    uint16_t answers;             /* so many in a row said "not now" */
     bool held;                    /* over, but its buffer still stands in `out`: the completion waits */
     bool held_stable;
     uint16_t held_kind;
     uint32_t r2ts;                /* outstanding: told, and not yet answered in full */
     uint32_t written;
+    uint32_t again_batch;         /* the contents of `out` that its command was put into again, ... */
+    size_t again_at;              /* ... and where in them */
     int64_t t_retry;              /* when to send again; 0: nothing of the kind */
     int64_t held_result;
 };
@@ -53,14 +59,26 @@ struct native_out {
     uint8_t *bytes;               /* NATIVE_OUT_BYTES */
     unsigned used;
     bool open;                    /* the last iov is of `bytes` and can grow */
-    size_t total;                 /* bytes in the iovs from 0 to n */
+    size_t total;                 /* bytes in the iovs from first to n */
+    size_t gone;                  /* bytes of these contents that were sent before */
 };
 
 struct native_counts {
-    uint64_t commands, fua, caches_synced, busy, task_set_full, attentions, resets, window, window_ns, full;
+    uint64_t commands, fua, caches_synced, attentions, resets, window, window_ns, full;
     uint64_t sends, recvs, polls, r2ts, data_outs, nops, asyncs, rejects, gaps;
+    uint64_t fruitless;           /* READs and WRITEs that did not end GOOD */
+    uint64_t flushes;             /* that ended well, also those that changed nothing */
+    uint64_t checks, holds, hold_ns; /* commands of iscsi_hold.c; times that it held all others back */
+    uint64_t no_sync;             /* flushes and durable writes for which there was no command */
+    struct iscsibe_again_counts again;
     unsigned out_max;             /* the most requests that were out at once */
 };
+
+/* What else is to be thought of than I/O. */
+enum { ASIDE_LEAVE = 1,           /* the target asked to log out */
+       ASIDE_HOLD = 2,            /* is it still the same unit? No other command goes before that is known */
+       ASIDE_ASK = 4,             /* the same question, but without a reason: the I/O goes on */
+       ASIDE_STOP = ASIDE_LEAVE | ASIDE_HOLD };
 
 struct context {
     struct iscsibe_context head;
@@ -86,8 +104,15 @@ struct context {
     uint8_t read_bhs[ISCSI_BHS], write_bhs[ISCSI_BHS], sync_bhs[ISCSI_BHS];
     unsigned block_shift;
     uint32_t block_mask;
-    bool dpofua, stable;          /* stable: what is written is not in a volatile cache */
+    bool fua, sync_behind;        /* a durable write has FUA, or SYNCHRONIZE CACHE behind it; neither: it needs none */
+    bool stable;                  /* what is written is not in a volatile cache */
+    uint8_t sync_op;              /* SYNCHRONIZE CACHE(16) or (10); 0: the unit has neither */
     bool may_write, deliver;
+    unsigned aside;
+    bool check_due;               /* the next command of `check` is to go */
+    struct iscsibe_recheck check;
+    struct request check_request; /* its slot is slots[depth] */
+    int64_t asked, held_since;    /* age at the last verdict; wall when the hold began */
     const struct tcp_settings *tend; /* NULL: nothing to tend */
     /* slots */
     unsigned depth, lent, slot_mask;
@@ -100,6 +125,7 @@ struct context {
     unsigned job_mask, job_first, job_n;
     unsigned *again;              /* ring of `depth` slots whose command is to be sent (again) */
     unsigned again_first, again_n, retrying, held;
+    int64_t retry_due;            /* wall: when the first of those retrying is to be sent again */
     struct native_nop { uint8_t lun[8]; uint32_t ttt; } *nop; /* ring of NATIVE_NOPS */
     unsigned nop_first, nop_n;
     bool logout, logout_sent, logged_out;
@@ -107,7 +133,7 @@ struct context {
      * a caller who was stopped finds no timeouts */
     int64_t wall, age, age_scanned;
     int64_t window_since;         /* clock_now() when the command window was found closed; 0: it is open */
-    int64_t leave_by;             /* wall: the target asked to log out; 0: it did not */
+    int64_t leave_by;             /* wall, with ASIDE_LEAVE: when its patience ends */
     /* the end */
     bool lost;
     int lost_error;               /* errno of why */
@@ -136,7 +162,9 @@ struct native_how {
     uint32_t cmd_sn, max_cmd_sn, exp_stat_sn;
     uint64_t lun;                 /* as on the wire */
     uint32_t block;
+    struct iscsibe_unit *unit;    /* outlives the context */
     bool dpofua, stable, deliver;
+    uint8_t sync_op;              /* as in the context */
     const struct tcp_settings *tcp; /* outlives the context; NULL: nothing special */
     int wait;
     int64_t timeout;
@@ -158,8 +186,25 @@ void iscsibe_native_free(struct context *c);
 /* The session is over: every request that is out comes back with this error, once. */
 void iscsibe_native_lose(struct context *c, int error, const char *kind, const char *text);
 
+/* ---- iscsi_hold.c: is it still the same unit? ---- */
+/* There is a reason to doubt it: all commands wait until it is known, also those of other sessions to the unit. */
+void iscsibe_hold_doubt(struct context *c, const char *why);
+/* Another session had one. */
+void iscsibe_hold_follow(struct context *c);
+static inline bool iscsibe_hold_told(const struct context *c) {
+    return atomic_load_explicit(&c->check.unit->doubts, memory_order_relaxed) != c->check.doubts;
+}
+/* No reason, but it is time to ask. */
+void iscsibe_hold_ask(struct context *c);
+/* Between two receives, while there is a question. */
+void iscsibe_hold_work(struct context *c);
+/* The answer to a question's command; `bhs` NULL: it was rejected. */
+void iscsibe_hold_answered(struct context *c, const uint8_t *bhs, const uint8_t *segment, size_t len);
+void iscsibe_hold_counters(const struct context *c, struct kv *out);
+
 /* ---- iscsi_out.c ---- */
-/* Would this request be wrong to send at all? Not a block's multiple, or a write where nothing may be written. */
+/* Is this request not to be sent at all? Not a block's multiple, a write where nothing may be written, a flush that
+ * changes nothing or is not possible. */
 bool iscsibe_out_refused(const struct context *c, const struct request *r);
 /* Adds commands for the first requests; how many. They are only taken when iscsibe_out_sent says so. */
 unsigned iscsibe_out_commands(struct context *c, struct request *const *requests, unsigned n);
@@ -174,8 +219,10 @@ static inline bool iscsibe_window_open(const struct context *c) {
     return !iscsiw_before(c->max_cmd_sn, c->cmd_sn);
 }
 static inline bool iscsibe_out_due(const struct context *c) { /* is there anything that could be sent now? */
-    return iscsibe_out_pending(c) || (c->again_n && iscsibe_window_open(c));
+    return iscsibe_out_pending(c) || ((c->again_n | c->check_due) && iscsibe_window_open(c));
 }
+/* Commands that were put into `out` again and of which no byte has gone wait once more. */
+void iscsibe_out_unsend(struct context *c);
 void iscsibe_out_again(struct context *c, struct native_slot *s); /* queues the slot's command */
 void iscsibe_out_data(struct context *c, struct native_slot *s, uint32_t ttt, uint32_t at, uint32_t len);
 
@@ -203,6 +250,7 @@ static inline void native_give(struct context *c, struct native_slot *s, int64_t
 void iscsibe_done(struct context *c, struct native_slot *s, int64_t t, int64_t result, unsigned kind, bool stable);
 void iscsibe_done_failed(struct context *c, struct native_slot *s, int64_t t, int error, const char *kind,
                          const char *text);
+void iscsibe_done_rejected(struct context *c, struct native_slot *s, int64_t t, const char *text);
 void iscsibe_done_held(struct context *c); /* `out` has gone: what waited for it */
 /* The target has answered the slot's command. `bhs`: a SCSI Response, or a Data-In with status; its data segment. */
 void iscsibe_done_answered(struct context *c, struct native_slot *s, const uint8_t *bhs, const uint8_t *segment,

@@ -186,18 +186,6 @@ static void ask_cache(struct opening *o) {
     }
 }
 
-/* Is SYNCHRONIZE CACHE(16) there? Only a clear no counts: many targets cannot be asked. */
-static void ask_flush(struct opening *o) {
-    const uint8_t cdb[12] = { 0xa3, 0x0c, 0x01, 0x91, [9] = 64 }; /* REPORT SUPPORTED OPERATION CODES, of one */
-    struct iscsibe_reply reply;
-    o->facts->can_flush = true;
-    if (!iscsibe_ask(o->s, cdb, sizeof cdb, 64, &reply) || reply.len < 4) return;
-    unsigned support = reply.data[1] & 7u;
-    if (support == 1) o->facts->can_flush = false;
-    kv_text(&o->facts->negotiated, "synchronize_cache_16", "%s", support == 1 ? "not supported" :
-            support == 3 || support == 5 ? "supported" : "unknown");
-}
-
 /* ---- who else uses it ---- */
 
 static void ask_reservations(struct opening *o, bool conflict) {
@@ -284,7 +272,7 @@ static int ask_all(struct opening *o, struct err *err) {
     ask_identity(o);
     ask_limits(o);
     ask_cache(o);
-    ask_flush(o);
+    iscsibe_ask_flush(o->s, o->h, f);
     ask_reservations(o, reserved);
     if (ask_alua(o, err) != 0) return -1;
     if (o->s->dead) {

@@ -8,6 +8,7 @@
 #define FUA      0x08
 #define AT_LBA   (AT_CDB + 2)
 #define AT_COUNT (AT_CDB + 10)
+#define SYNC_10  0x35
 #define PDU_IOVS 3u  /* header, payload, padding and digest */
 #define PDU_BYTES (ISCSI_BHS + 4 + 3 + 4)
 
@@ -99,7 +100,7 @@ static inline void put_write(struct context *c, struct native_slot *s, const str
     uint32_t now = r->len < c->immediate_max ? r->len : c->immediate_max;
     uint32_t unasked = r->len < c->unsolicited_max ? r->len : c->unsolicited_max;
 
-    if (r->sync >= SYNC_DSYNC && c->dpofua) {
+    if (r->sync >= SYNC_DSYNC && c->fua) {
         h[AT_CDB + 1] = FUA;
         c->counts.fua++;
     }
@@ -128,12 +129,36 @@ static inline void address(struct context *c, const struct request *r, uint8_t *
     iscsiw_put32(h + AT_COUNT, r->len >> c->block_shift);
 }
 
+static void address_10(const struct context *c, const struct request *r, uint8_t *h) {
+    uint64_t lba = r->offset >> c->block_shift;
+    uint32_t blocks = r->len >> c->block_shift;
+    if (lba > UINT32_MAX || blocks > UINT16_MAX) return; /* then everything */
+    iscsiw_put32(h + AT_LBA, (uint32_t)lba);
+    iscsiw_put16(h + AT_CDB + 7, blocks);
+}
+
 /* SYNCHRONIZE CACHE, of everything (no blocks means all) or of what a WRITE wrote. */
 static void put_sync(struct context *c, struct native_slot *s, const struct request *r) {
     uint8_t *h = header(c, c->sync_bhs);
     begin(c, s, h);
     c->counts.caches_synced++;
-    if (s->syncing) address(c, r, h);
+    h[AT_CDB] = s->sync_op = c->sync_op;
+    if (s->syncing && c->sync_op == SYNC_10) address_10(c, r, h);
+    else if (s->syncing) address(c, r, h);
+    seal(c, h);
+}
+
+/* The next command of the question who the unit is. */
+static void put_check(struct context *c) {
+    struct native_slot *s = &c->slots[c->depth];
+    uint8_t *h = header(c, c->read_bhs);
+    unsigned alloc = iscsibe_recheck_cdb(&c->check, h + AT_CDB);
+    s->request = &c->check_request;
+    begin(c, s, h);
+    c->counts.commands--;
+    c->counts.checks++;
+    c->check_due = false;
+    iscsiw_put32(h + AT_EXPECTED_LENGTH, alloc);
     seal(c, h);
 }
 
@@ -150,9 +175,13 @@ static inline void put_command(struct context *c, struct native_slot *s, const s
     else put_write(c, s, r, h);
 }
 
-bool iscsibe_out_refused(const struct context *c, const struct request *r) {
-    if (r->op == IO_FLUSH) return false;
+static inline bool refused(const struct context *c, const struct request *r) {
+    if (__builtin_expect(r->op == IO_FLUSH, 0)) return c->stable || !c->sync_op;
     return ((r->offset | r->len) & c->block_mask) || r->len == 0 || (r->op == IO_WRITE && !c->may_write);
+}
+
+bool iscsibe_out_refused(const struct context *c, const struct request *r) {
+    return refused(c, r);
 }
 
 /* How many commands there is room for, in `out` and in the command window. */
@@ -168,10 +197,11 @@ unsigned iscsibe_out_commands(struct context *c, struct request *const *requests
     while (i < n && i < most) {
         struct request *r = requests[i];
         struct native_slot *s = &c->slots[r->slot];
-        if (__builtin_expect(iscsibe_out_refused(c, r), 0)) break;
+        if (__builtin_expect(refused(c, r), 0)) break;
         s->request = r;
         s->taken = c->age;
-        s->syncing = s->attention = false;
+        s->syncing = false;
+        s->answers = 0;
         c->starts[i++] = c->out.total;
         put_command(c, s, r);
         if (__builtin_expect(c->job_n != 0, 0)) { /* its data took up room, too, or did not find enough */
@@ -195,7 +225,7 @@ static void take_back(struct context *c, struct request *const *requests, unsign
         c->lent--;
         c->counts.commands--;
         if (r->op == IO_FLUSH) c->counts.caches_synced--;
-        if (r->op == IO_WRITE && r->sync >= SYNC_DSYNC && c->dpofua) c->counts.fua--;
+        if (r->op == IO_WRITE && r->sync >= SYNC_DSYNC && c->fua) c->counts.fua--;
         if (r->op == IO_WRITE) c->counts.data_outs -= (s->moved - now + c->segment_max - 1) / c->segment_max;
     }
     c->job_n = 0;
@@ -214,6 +244,7 @@ static void cut(struct native_out *o, size_t len) {
 
 static void skip(struct native_out *o, size_t sent) {
     o->total -= sent;
+    o->gone += sent;
     while (sent >= o->iov[o->first].iov_len) sent -= o->iov[o->first++].iov_len;
     o->iov[o->first].iov_base = (char *)o->iov[o->first].iov_base + sent;
     o->iov[o->first].iov_len -= sent;
@@ -236,7 +267,7 @@ unsigned iscsibe_out_sent(struct context *c, size_t sent, struct request *const 
         return stay;
     }
     o->first = o->n = o->used = 0;
-    o->total = 0;
+    o->total = o->gone = 0;
     o->open = false;
     c->batch++;
     if (__builtin_expect(c->held != 0, 0)) iscsibe_done_held(c);
@@ -247,6 +278,34 @@ unsigned iscsibe_out_sent(struct context *c, size_t sent, struct request *const 
 
 void iscsibe_out_again(struct context *c, struct native_slot *s) {
     c->again[(c->again_first + c->again_n++) % c->depth] = s->itt & c->slot_mask;
+}
+
+/* Behind the first of them stand only others, and their data. */
+void iscsibe_out_unsend(struct context *c) {
+    struct native_out *o = &c->out;
+    size_t from = o->gone + o->total;
+
+    for (unsigned i = 0; o->n && i < c->depth; i++) {
+        struct native_slot *s = &c->slots[i];
+        if (!s->out || s->batch != c->batch || s->again_batch != c->batch || s->again_at < o->gone) continue;
+        if (s->again_at < from) from = s->again_at;
+        s->out = false;
+        c->cmd_sn--;
+        c->counts.commands--;
+        if (s->syncing || s->request->op == IO_FLUSH) c->counts.caches_synced--;
+        else if (s->request->op == IO_WRITE && s->request->sync >= SYNC_DSYNC && c->fua) c->counts.fua--;
+        iscsibe_out_again(c, s);
+    }
+    if (from == o->gone + o->total) return;
+    if (from > o->gone) {
+        cut(o, from - o->gone);
+        return;
+    }
+    o->first = o->n = o->used = 0;
+    o->total = o->gone = 0;
+    o->open = false;
+    c->batch++;
+    if (c->held) iscsibe_done_held(c);
 }
 
 static void put_nop(struct context *c) {
@@ -274,9 +333,13 @@ static void put_logout(struct context *c) {
 void iscsibe_out_fill(struct context *c) {
     while (c->nop_n && room(&c->out)) put_nop(c);
     put_jobs(c);
-    while (c->again_n && c->job_n == 0 && room(&c->out) && iscsibe_window_open(c)) {
+    if (c->check_due && c->job_n == 0 && room(&c->out) && iscsibe_window_open(c)) put_check(c);
+    if (c->again_n && iscsibe_hold_told(c)) iscsibe_hold_follow(c);
+    while (c->again_n && !(c->aside & ASIDE_HOLD) && c->job_n == 0 && room(&c->out) && iscsibe_window_open(c)) {
         struct native_slot *s = &c->slots[c->again[c->again_first++ % c->depth]];
         c->again_n--;
+        s->again_batch = c->batch;
+        s->again_at = c->out.gone + c->out.total;
         put_command(c, s, s->request);
         put_jobs(c);
     }

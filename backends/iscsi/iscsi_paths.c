@@ -125,7 +125,7 @@ static unsigned sweep(struct paths *p, struct completion *out, unsigned max, int
 }
 
 static bool has_to_do(const struct context *c) {
-    return c->lent || c->retrying || c->leave_by || iscsibe_out_due(c);
+    return c->lent || c->retrying || c->aside || iscsibe_out_due(c);
 }
 
 /* The one path that has anything to do; NULL: none or several have. */
@@ -148,7 +148,7 @@ static unsigned wait_for_all(struct paths *p, struct completion *out, unsigned m
     for (unsigned i = 0; i < p->n; i++) {
         const struct context *c = p->path[i].c;
         p->poll[i] = (struct pollfd){ .fd = c->fd, .events = (short)(POLLIN | (iscsibe_out_pending(c) ? POLLOUT : 0)) };
-        if (c->retrying) most = BUSY_NS;
+        if (c->retrying || c->aside & ASIDE_HOLD) most = BUSY_NS;
     }
     if (left > most) left = most;
     const struct timespec ts = { .tv_nsec = (long)left };

@@ -57,6 +57,7 @@ int iscsibe_ping_open(struct handle *h, struct pinger **out, struct err *err) {
     snprintf(login.portal, sizeof login.portal, "%s", h->roads.portal[0]); /* where the data goes first */
     iscsibe_next_isid(h, isid);
     int rc = iscsibe_link_open(&login, isid, &link, &status, err);
+    if (rc == 0 && (rc = iscsibe_ping_same_lun(h, &login, link, err)) != 0) iscsibe_link_close(link, true);
     iscsibe_login_wipe(&login);
     if (rc != 0) return -1;
     *out = iscsibe_ping_over(link, h->login.wire);

@@ -14,6 +14,9 @@ int64_t iscsibe_ping_floor(struct pinger *p);
 void iscsibe_ping_abort(struct pinger *p);
 void iscsibe_ping_close(struct pinger *p);
 
+/* iscsi_attach.c: does this session, which is logged in, lead to the unit that was opened? */
+int iscsibe_ping_same_lun(struct handle *h, const struct iscsibe_login *login, struct iscsibe_link *link,
+                          struct err *err);
 /* Over a session that is logged in, which is the pinger's own from now on; `lun` as on the wire. NULL: no memory. */
 struct pinger *iscsibe_ping_over(struct iscsibe_link *link, uint64_t lun);
 

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "backends/net/again.h"
+#include "backends/iscsi/iscsi_again.h"
 #include "backends/net/sock.h"
 
 /* ---- one of the two ---- */
@@ -81,23 +81,20 @@ static int command_once(struct iscsibe_session *s, uint64_t lun, const uint8_t *
     return rc;
 }
 
-static bool not_now(struct iscsibe_session *s, const struct iscsibe_reply *r) {
-    if (r->status == SCSI_STATUS_BUSY || r->status == SCSI_STATUS_TASK_SET_FULL) return true;
-    if (r->status != SCSI_STATUS_CHECK_CONDITION) return false;
-    if (r->key == SCSI_SENSE_UNIT_ATTENTION) s->unit_attentions++;
-    return r->key == SCSI_SENSE_UNIT_ATTENTION || (r->key == SCSI_SENSE_NOT_READY && r->ascq == 0x040a);
-}
-
 int iscsibe_command(struct iscsibe_session *s, uint64_t lun, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
                     struct iscsibe_reply *reply, struct err *err) {
-    int64_t end = sock_now() + s->login->timeout;
+    struct iscsibe_again_counts ignored = { .wait_ns = 0 };
+    int64_t begin = sock_now(), end = begin + s->login->timeout;
 
     for (unsigned answers = 1;; answers++) {
         if (command_once(s, lun, cdb, cdb_size, alloc, end, reply, err) != 0) return -1;
-        int64_t ns = again_pause(answers);
-        if (!not_now(s, reply) || sock_now() + ns >= end) return 0;
-        struct timespec pause = { .tv_sec = (time_t)(ns / NS_PER_SEC), .tv_nsec = (long)(ns % NS_PER_SEC) };
-        nanosleep(&pause, NULL);
+        enum iscsibe_again kind = iscsibe_again_kind((unsigned)reply->status, reply->key, reply->ascq);
+        if (kind == AGAIN_NOT) return 0;
+        if (kind == AGAIN_ATTENTION) s->unit_attentions++;
+        int64_t pause = iscsibe_again_after(&ignored, kind, answers, sock_now() - begin, s->login->timeout);
+        if (pause < 0 || sock_now() + pause >= end) return 0;
+        const struct timespec ts = { .tv_sec = pause / NS_PER_SEC, .tv_nsec = pause % NS_PER_SEC };
+        nanosleep(&ts, NULL);
     }
 }
 

@@ -74,6 +74,8 @@ unsigned iscsibe_identify(struct iscsibe_session *s, bool has83, bool has80, con
 /* Asks for the path's ALUA state, from what INQUIRY and VPD 83 said. Fails if such a path is not to be used. */
 int iscsibe_ask_alua(struct iscsibe_session *s, unsigned tpgs, const uint8_t *vpd83, size_t n83, bool nonoptimized,
                      struct err *err);
+/* iscsi_flush.c: what a flush is to be, from what the facts say of the cache: into h->sync_op and facts. */
+void iscsibe_ask_flush(struct iscsibe_session *s, struct handle *h, struct facts *f);
 /* Ready, the same LUN, as large as when it was opened, by a path that may be used: looked at by every attach before
  * anything is read or written. */
 int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err);

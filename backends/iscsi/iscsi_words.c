@@ -134,7 +134,8 @@ const char *iscsibe_sense_text(unsigned key, unsigned ascq) {
     switch (ascq) {
     case 0x0000: return key == 0 ? "CHECK CONDITION without sense data" : "";
     case 0x0401: return "becoming ready";
-    case 0x040a: case 0x040b: case 0x040c: return "the path is not active (ALUA)";
+    case 0x040a: return "the path's ALUA state is changing";
+    case 0x040b: case 0x040c: return "the path is not active (ALUA)";
     case 0x0c00: case 0x0c02: return "write error";
     case 0x1100: return "unrecovered read error";
     case 0x1101: return "read retries exhausted";

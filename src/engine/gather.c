@@ -96,13 +96,15 @@ static void set_status(struct record *r, const struct worker *workers, unsigned 
 }
 
 static void set_wire(struct record *r, const struct samples *s, uint64_t completed) {
-    uint64_t window_ios = r->op[IO_READ].ios + r->op[IO_WRITE].ios;
+    uint64_t window_ios = r->op[IO_READ].ios + r->op[IO_WRITE].ios + r->failed;
     const struct kv_item *counted = kv_find(&r->protocol, "wire_ios");
+    uint64_t failed = 0;
     r->wire_ios_per_io = NAN;
+    for (unsigned i = 0; i < r->errors.n; i++) failed += r->errors.kind[i].count;
     if (s->from.has_wire && s->to.has_wire && window_ios)
         r->wire_ios_per_io = (double)(s->to.wire_ios - s->from.wire_ios) / (double)window_ios;
-    else if (counted && completed)
-        r->wire_ios_per_io = (double)counted->u / (double)completed;
+    else if (counted && completed > failed) /* as counters() has it, "wire_ios" is what ended well */
+        r->wire_ios_per_io = (double)counted->u / (double)(completed - failed);
 }
 
 void gather(struct record *r, const struct run *run, struct worker *workers, unsigned n,

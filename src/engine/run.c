@@ -192,7 +192,6 @@ static int run_threads(struct crew *c, struct err *err) {
     struct gate *g = &c->gate;
     const struct ping_idle *idle = c->run->idle_ping;
     gate_init(g);
-    if (idle && idle->kinds && !idle->why[0]) c->pinging = pinging_start(c->run->target, PING);
     int failed = start_threads(c, err);
     pthread_mutex_lock(&g->lock);
     while (g->attached + g->failed < c->started) pthread_cond_wait(&g->changed, &g->lock);
@@ -201,6 +200,8 @@ static int run_threads(struct crew *c, struct err *err) {
         *err = g->err;
     }
     pthread_mutex_unlock(&g->lock);
+    /* Only now: a target may take one session, or few, and the load needs them. */
+    if (!failed && idle && idle->kinds && !idle->why[0]) c->pinging = pinging_start(c->run->target, PING);
     set_times(c, clock_now(c->run->clock) + START_DELAY);
     pinging_window(c->pinging, c->t_window);
     gate_open(g, failed != 0);

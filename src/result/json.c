@@ -226,7 +226,8 @@ static void put_limited(json_t *j, const struct record_track *t, int64_t window_
     size_t n = strlen(t->name), tail = sizeof end - 1;
     if (n <= tail || strcmp(t->name + n - tail, end) != 0 || window_ns <= 0) return;
     snprintf(name, sizeof name, "%.*spercent", (int)(n - 2), t->name);
-    json_of_put(j, name, json_of_double(fmin(100 * t->total / (double)window_ns, 100)));
+    double percent = 100 * t->total / (double)window_ns;
+    json_of_put(j, name, json_of_double(percent > 100 ? 100 : percent)); /* unknown (NAN) stays so: fmin() would say 100 */
 }
 
 static json_t *protocol(const struct record *r) {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "backends/stripe.h"
 #include "base/text.h"
@@ -64,23 +65,61 @@ int target_open_read(struct target *t, struct err *err) {
     return 0;
 }
 
+/* "naa.", "eui.", "dev:": up to and with the first '.' or ':', which begins the name proper. */
+static size_t kind_length(const char *identity) {
+    size_t n = strcspn(identity, ".:");
+    return identity[n] ? n + 1 : n;
+}
+
+static bool same_kind(const char *a, const char *b) {
+    size_t n = kind_length(a);
+    return n == kind_length(b) && strncasecmp(a, b, n) == 0;
+}
+
+/* If `list` has names of this name's kind and this is not among them: the first of them. Else NULL. */
+static const char *contradiction(const char *name, const char list[][IDENTITY_SIZE]) {
+    const char *other = NULL;
+    if (strncmp(name, "nfs-handle:", 11) == 0) return NULL; /* holds the file's times: a hint, which each write changes */
+    for (unsigned i = 0; *name && i < FACTS_IDENTITIES; i++) {
+        if (identity_equal(name, list[i])) return NULL;
+        if (!other && list[i][0] && same_kind(name, list[i])) other = list[i];
+    }
+    return other;
+}
+
+/* The same object: the name that consent was given for is the first one again, and no name of a kind that both have is
+ * another one. One name in common is not enough: a LUN's serial number may outlive its exchange. The first that differs
+ * into *was and *is. */
+static bool same_names(const struct facts *before, const struct facts *now, const char **was, const char **is) {
+    *was = before->identity[0];
+    *is = now->identity[0];
+    if (!**was) return true; /* it had none: only the size can be compared */
+    if (!identity_equal(*was, *is)) return false;
+    for (unsigned i = 1; i < FACTS_IDENTITIES; i++) {
+        *was = before->identity[i];
+        if ((*is = contradiction(*was, now->identity)) != NULL) return false;
+        *is = now->identity[i];
+        if ((*was = contradiction(*is, before->identity)) != NULL) return false;
+    }
+    return true;
+}
+
 /* What was examined must be what is written: between closing and opening a path, a LUN number or a name may have come
  * to mean something else. */
 static int check_unchanged(const struct target *t, const struct member *m, const struct facts *before,
                            struct err *err) {
     const struct facts *now = &m->facts;
-    char url[300], was[160], is[160];
+    const char *was, *is;
+    char url[300], safe_was[160], safe_is[160];
 
     if (!now->exists)
         return err_set(err, STATUS_TARGET, "%s: %s is gone since it was examined", t->label,
                        show_url(m, url, sizeof(url)));
-    /* The best name decides: a worse one in common, as the device's number, may be another disk's by now. */
-    if (before->identity[0][0] && !identity_equal(before->identity[0], now->identity[0]))
+    if (!same_names(before, now, &was, &is))
         return err_set(err, STATUS_TARGET, "%s: %s was %s when it was examined, and is %s now", t->label,
                        show_url(m, url, sizeof(url)),
-                       text_safe(was, sizeof(was), before->identity[0], sizeof(before->identity[0])),
-                       now->identity[0][0] ? text_safe(is, sizeof(is), now->identity[0], sizeof(now->identity[0]))
-                                           : "without an identity");
+                       text_safe(safe_was, sizeof(safe_was), was, strlen(was)),
+                       *is ? text_safe(safe_is, sizeof(safe_is), is, strlen(is)) : "without an identity");
     if (strncmp(before->identity[0], "dev:", 4) == 0 && before->incarnation != now->incarnation)
         return err_set(err, STATUS_TARGET, "%s: %s is another device under the same name than the one that was examined",
                        t->label, show_url(m, url, sizeof(url)));

@@ -133,6 +133,9 @@ static void send_all(struct bench *b) {
         iscsibe_out_again(c, &c->slots[i]);
     }
     for (unsigned rounds = 0; !c->lost; rounds++) {
+        c->age += NS_PER_SEC / 64;
+        iscsibe_hold_work(c);
+        if (c->lost) break;
         iscsibe_out_fill(c);
         if (c->out.n == 0) break;
         require(rounds < 10000);
@@ -146,6 +149,7 @@ static void send_all(struct bench *b) {
 
 static void session(unsigned mode, size_t step, const uint8_t *p, size_t size) {
     struct iscsibe_terms terms = { .target_max_recv = 1024 };
+    struct iscsibe_unit unit = { .identity = { "naa.6001405000000001" }, .size = 1 << 20, .block = 512, .vpd83 = true };
     struct bench *b = calloc(1, sizeof *b);
     struct err err;
     size_t have = 0;
@@ -160,7 +164,7 @@ static void session(unsigned mode, size_t step, const uint8_t *p, size_t size) {
     terms.value[KEY_MAX_RECV] = 65536;
     terms.value[KEY_MAX_R2T] = 2;
     struct native_how how = { .fd = -1, .terms = &terms, .cmd_sn = 1, .max_cmd_sn = 20, .exp_stat_sn = 1, .block = 512,
-                              .deliver = true, .timeout = NS_PER_SEC };
+                              .unit = &unit, .sync_op = 0x91, .deliver = true, .timeout = NS_PER_SEC };
     struct attach_how attach = { .depth = DEPTH, .clock = &b->clock.clock, .kinds = &b->kinds, .write = true };
     require((b->c = iscsibe_native_new(&how, &attach, &err)) != NULL);
     b->c->reply = b->done;

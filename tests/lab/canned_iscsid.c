@@ -127,6 +127,15 @@ struct config {
     uint64_t nops, nops_answered, r2ts, ahead;
     uint64_t immediate_bytes, unsolicited_bytes, data_outs, data_ins, digests;
     uint64_t longest, r2t_peak; /* data segment of a write; R2Ts of one command at once */
+    uint32_t sessions;          /* so many at once, 0: any number */
+    uint64_t refused;           /* that were one too many */
+    enum { SYNC_BOTH, SYNC_10, SYNC_NONE } sync; /* SYNCHRONIZE CACHE commands that it knows */
+    uint64_t syncs;
+    struct put_off { unsigned status; uint32_t sense; uint64_t left; } put_off; /* the next WRITEs */
+    /* After so many WRITEs the LUNs are other objects. The next commands then fail as if there was no LUN; harmed: the
+     * WRITEs that go into the other object all the same. */
+    uint64_t writes, exchange, vanish, harmed;
+    bool exchanged;
 };
 
 struct burst { /* Data-Out PDUs that are expected: after an R2T, or unsolicited */
@@ -510,6 +519,15 @@ static unsigned login_security(struct server *s, struct session *p, struct text 
     return chap(s, p, t) ? 0 : 0x0201;
 }
 
+static bool one_too_many(struct server *s, const struct conn *c) {
+    uint32_t n = 0;
+    for (const struct conn *other = s->conns; other; other = other->next)
+        n += other != c && other->p.full && !other->p.discovery;
+    if (!s->p.sessions || c->p.discovery || n < s->p.sessions) return false;
+    s->p.refused++;
+    return true;
+}
+
 /* The same initiator, with the same ISID, replaces the session that it had (RFC 7143, 6.3.5). */
 static void enter_full_feature(struct server *s, struct conn *c) {
     for (struct conn *other = s->conns; other; other = other->next)
@@ -564,6 +582,7 @@ static void login(struct server *s, struct conn *c, const unsigned char *request
         if (p->first_burst > p->max_burst) p->first_burst = p->max_burst;
     }
     p->text_len = 0;
+    if (!status && flags & FINAL && nsg == 3 && one_too_many(s, c)) status = 0x0302;
     bool transit = !status && flags & FINAL && (csg == 1 || p->authenticated);
     if (transit && nsg == 3) enter_full_feature(s, c);
     bool header_digest = p->header_digest;
@@ -760,9 +779,12 @@ static void other_command(struct server *s, const unsigned char *cdb, unsigned l
         return;
     }
     switch (cdb[0]) {
-    case 0x00:
+    case 0x00: return; /* TEST UNIT READY */
     case 0x35:
-    case 0x91: return; /* TEST UNIT READY, SYNCHRONIZE CACHE */
+    case 0x91:         /* SYNCHRONIZE CACHE */
+        if (s->p.sync == SYNC_NONE || (s->p.sync == SYNC_10 && cdb[0] == 0x91)) refuse(a, 0x052000);
+        else s->p.syncs++;
+        return;
     case 0x03:         /* REQUEST SENSE: there is none */
         memcpy(a->bytes, (unsigned char[]){0x70, 0, 0, 0, 0, 0, 0, 10}, 8);
         a->len = 18;
@@ -920,11 +942,36 @@ static void put_reject(struct server *s, struct conn *c, const unsigned char *re
     put_pdu(s, c, bhs, request, false, 0, BHS);
 }
 
+/* What becomes of a command that would have gone well. */
+static void misfortune(struct server *s, const unsigned char *request, struct answer *a) {
+    struct config *p = &s->p;
+    uint64_t lba;
+    uint32_t blocks, op = extent(request + 32, &lba, &blocks);
+    if (op == OP_WRITE && p->put_off.left) {
+        p->put_off.left--;
+        refuse(a, p->put_off.sense);
+        a->status = p->put_off.status;
+        return;
+    }
+    if (op == OP_WRITE && p->exchange && ++p->writes == p->exchange + 1) {
+        p->exchanged = true;
+        p->serial = "OTHER";
+    }
+    if (!p->exchanged) return;
+    if (op && p->vanish) {
+        p->vanish--;
+        refuse(a, 0x052500);
+    } else if (op == OP_WRITE) {
+        p->harmed++;
+    }
+}
+
 static void scsi_command(struct server *s, struct conn *c, const unsigned char *request) {
     struct answer a;
     bool takes_data = !(request[1] & WRITE_BIT);
     uint32_t expected = request[1] & (READ_BIT | WRITE_BIT) ? load32(request + 20) : 0;
     execute(s, request, &a);
+    if (a.status == GOOD) misfortune(s, request, &a);
     switch (c->p.mode) {
     case CHECK_CONDITION: refuse(&a, takes_data ? 0x031100 : 0x030c00); break; /* read error, write error */
     case UNIT_ATTENTION: refuse(&a, 0x062900); break;                          /* power on, reset */
@@ -1235,7 +1282,12 @@ enum {
     O_MAX_R2T,
     O_DIGEST,
     O_CACHE,
-    O_ALUA
+    O_ALUA,
+    O_SESSIONS,
+    O_SYNC_CACHE,
+    O_PUT_OFF,
+    O_EXCHANGE,
+    O_VANISH
 };
 static const struct option options[] = {COMMON_OPTIONS,
                                         {"size", 1, NULL, O_SIZE},
@@ -1255,6 +1307,11 @@ static const struct option options[] = {COMMON_OPTIONS,
                                         {"header-digest", 1, NULL, O_DIGEST},
                                         {"write-cache", 1, NULL, O_CACHE},
                                         {"alua", 1, NULL, O_ALUA},
+                                        {"sessions", 1, NULL, O_SESSIONS},
+                                        {"sync-cache", 1, NULL, O_SYNC_CACHE},
+                                        {"put-off", 1, NULL, O_PUT_OFF},
+                                        {"exchange", 1, NULL, O_EXCHANGE},
+                                        {"vanish", 1, NULL, O_VANISH},
                                         {0}};
 static const char own_help[] =
     "  --target IQN                name of the target (iqn.2026-01.com.example:canned)\n"
@@ -1268,6 +1325,10 @@ static const char own_help[] =
     "  --max-recv N                MaxRecvDataSegmentLength (256k)\n"
     "  --max-outstanding-r2t N     1 to 16 (1)\n"
     "  --header-digest none|crc32c  which one is preferred (none)\n"
+    "  --sessions N                so many at once: one more is refused (any number)\n"
+    "  --sync-cache both|10|none   SYNCHRONIZE CACHE commands that it knows (both)\n"
+    "  --put-off busy|full|attention|transition:N  the answer to the first N WRITEs\n"
+    "  --exchange N, --vanish M    after N WRITEs all LUNs are others, and M commands find none\n"
     "--store keeps LUN 0.\n";
 
 static bool yes_no(const char *option, const char *text, const char *yes, const char *no) {
@@ -1281,6 +1342,17 @@ static void user_and_password(const char *option, char *text, char **user, char 
     *colon = '\0';
     *user = text;
     *password = colon + 1;
+}
+
+static void put_off(struct put_off *p, char *text) {
+    static const struct { const char *name; unsigned status; uint32_t sense; } kinds[] = {
+        {"busy", BUSY, 0}, {"full", TASK_SET_FULL, 0}, {"attention", CHECK, 0x062900}, {"transition", CHECK, 0x02040a}};
+    char *colon = strchr(text, ':');
+    if (colon) *colon = '\0';
+    for (size_t i = 0; colon && i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(text, kinds[i].name))
+            *p = (struct put_off){kinds[i].status, kinds[i].sense, number("put-off", colon + 1, 1, UINT64_MAX)};
+    if (!p->left) die("--put-off: busy, full, attention or transition, and how often");
 }
 
 static bool own_option(struct config *p, int opt) {
@@ -1301,6 +1373,13 @@ static bool own_option(struct config *p, int opt) {
     case O_MAX_R2T: p->max_r2t = (uint32_t)number("max-outstanding-r2t", optarg, 1, BURSTS); break;
     case O_DIGEST: p->header_digest = yes_no("header-digest", optarg, "crc32c", "none"); break;
     case O_ALUA: p->alua = (int)number("alua", optarg, 0, 15); break;
+    case O_SESSIONS: p->sessions = (uint32_t)number("sessions", optarg, 1, 1000); break;
+    case O_SYNC_CACHE:
+        p->sync = !strcmp(optarg, "none") ? SYNC_NONE : yes_no("sync-cache", optarg, "10", "both") ? SYNC_10 : SYNC_BOTH;
+        break;
+    case O_PUT_OFF: put_off(&p->put_off, optarg); break;
+    case O_EXCHANGE: p->exchange = number("exchange", optarg, 1, UINT64_MAX); break;
+    case O_VANISH: p->vanish = number("vanish", optarg, 1, UINT64_MAX); break;
     case O_CACHE: p->write_cache = yes_no("write-cache", optarg, "yes", "no"); break;
     default: return false;
     }
@@ -1345,8 +1424,9 @@ int main(int argc, char **argv) {
            s->p.nops_answered, s->p.ahead);
     printf(" immediate=%" PRIu64 " unsolicited=%" PRIu64 " data_outs=%" PRIu64 " longest=%" PRIu64,
            s->p.immediate_bytes, s->p.unsolicited_bytes, s->p.data_outs, s->p.longest);
-    printf(" r2ts_at_once=%" PRIu64 " data_ins=%" PRIu64 " digests=%" PRIu64 "\n", s->p.r2t_peak, s->p.data_ins,
+    printf(" r2ts_at_once=%" PRIu64 " data_ins=%" PRIu64 " digests=%" PRIu64, s->p.r2t_peak, s->p.data_ins,
            s->p.digests);
+    printf(" refused=%" PRIu64 " syncs=%" PRIu64 " harmed=%" PRIu64 "\n", s->p.refused, s->p.syncs, s->p.harmed);
     free(s);
     return 0;
 }

@@ -106,6 +106,7 @@ struct bench {
     struct completion *done;
     unsigned depth, n_done;
     struct iscsibe_terms terms;
+    struct iscsibe_unit unit;
     struct native_how how;
 };
 
@@ -132,7 +133,8 @@ static inline void bench_begin(struct bench *b, unsigned depth, int fd) {
     b->done = calloc(depth, sizeof *b->done);
     b->how = (struct native_how){ .fd = fd, .terms = &b->terms, .cmd_sn = 0x100, .max_cmd_sn = 0x100 + 4095,
                                   .exp_stat_sn = 0x50, .lun = 3ULL << 48, .block = 512, .dpofua = true, .deliver = true,
-                                  .timeout = 30 * NS_PER_SEC };
+                                  .unit = &b->unit, .sync_op = 0x91, .timeout = 30 * NS_PER_SEC };
+    b->unit = (struct iscsibe_unit){ .size = 1 << 20, .block = 512 }; /* no name: nothing is asked unless in doubt */
     struct attach_how attach = { .depth = depth, .max_io = PDUS_STRIDE, .buffers = b->buffers, .stride = PDUS_STRIDE,
                                  .clock = &b->clock.clock, .kinds = &b->kinds, .write = true };
     if (fd >= 0) {

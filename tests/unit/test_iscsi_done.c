@@ -5,43 +5,60 @@
 
 #include <errno.h>
 
+/* Answers slot 0's command with `status` (and sense), at `age` ns after it was taken. */
+static void put_off(struct bench *b, struct pdus *in, unsigned status, const uint8_t *sense, int64_t age) {
+    in->len = 0;
+    pdus_response(in, bench_itt(b, 0), status, sense, sense ? 18 : 0);
+    b->c->age = b->c->slots[0].taken + age;
+    iscsibe_in_take(b->c, in->bytes, in->len, 1);
+}
+
+/* Its time has come: the command goes again. */
+static void send_again(struct bench *b) {
+    uint32_t itt = bench_itt(b, 0);
+    b->c->slots[0].t_retry = 0;
+    b->c->retrying = 0;
+    iscsibe_out_again(b->c, &b->c->slots[0]);
+    iscsibe_out_fill(b->c);
+    assert_int_equal(b->c->out.total, 48 + 512);
+    iscsibe_out_sent(b->c, b->c->out.total, NULL, 0);
+    assert_int_not_equal(bench_itt(b, 0), itt); /* a late answer to the first is not taken for one to the second */
+}
+
+/* Every kind of "not now", one after another, to one request: it is sent again each time, after twice the pause. */
 static void retries(void **state) {
-    static const uint8_t attention[] = { 0x70, 0, 0x06, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x29, 0x00, 0, 0, 0, 0 };
+    static const uint8_t moving[18] = { 0x70, 0, 0x02, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x04, 0x0a },
+                         becoming_ready[18] = { 0x70, 0, 0x02, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x04, 0x01 };
+    static const struct { unsigned status; const uint8_t *sense; } answer[] = {
+        { 8, NULL }, { 0x28, NULL }, { 2, moving }, { 2, becoming_ready }, { 8, NULL }, { 8, NULL } };
     struct bench b;
     struct pdus in = { .stat_sn = 0x50, .exp_cmd_sn = 0x101, .max_cmd_sn = 0x2000 };
+    struct kv counted = { 0 };
     (void)state;
     bench_terms(&b.terms, 65536, 65536, 65536);
     bench_begin(&b, 2, -1);
     bench_request(&b, 0, IO_WRITE, 0, 512);
     bench_send(&b, 1);
-    uint32_t itt = bench_itt(&b, 0);
-    pdus_response(&in, itt, 2, attention, sizeof attention);
-    iscsibe_in_take(b.c, in.bytes, in.len, 1);
-    assert_int_equal(b.c->reply_n, 0);
-    assert_int_equal(b.c->again_n, 1);
-    iscsibe_out_fill(b.c);
-    assert_int_equal(b.c->out.total, 48 + 512);
-    iscsibe_out_sent(b.c, b.c->out.total, NULL, 0);
-    assert_int_not_equal(bench_itt(&b, 0), itt); /* a late answer to the first is not taken for one to the second */
-    in.len = 0;
-    pdus_response(&in, bench_itt(&b, 0), 8, NULL, 0); /* BUSY */
-    iscsibe_in_take(b.c, in.bytes, in.len, 1);
-    assert_int_equal(b.c->retrying, 1);
-    assert_true(b.c->slots[0].t_retry > 0);
-    b.c->slots[0].t_retry = 0; /* its time has come */
-    b.c->retrying = 0;
-    iscsibe_out_again(b.c, &b.c->slots[0]);
-    iscsibe_out_fill(b.c);
-    iscsibe_out_sent(b.c, b.c->out.total, NULL, 0);
-    in.len = 0;
-    pdus_response(&in, bench_itt(&b, 0), 2, attention, sizeof attention); /* once is enough */
-    iscsibe_in_take(b.c, in.bytes, in.len, 1);
+    for (unsigned i = 0; i < sizeof answer / sizeof *answer; i++) {
+        put_off(&b, &in, answer[i].status, answer[i].sense, NS_PER_SEC);
+        assert_int_equal(b.c->reply_n, 0);
+        assert_int_equal(b.c->retrying, 1);
+        assert_int_equal(b.c->slots[0].t_retry, b.c->wall + (NS_PER_MS << i));
+        send_again(&b);
+    }
+    put_off(&b, &in, 0x28, NULL, 31 * NS_PER_SEC); /* older than timeout= allows: the answer is the reason */
     assert_int_equal(b.c->reply_n, 1);
-    assert_int_equal(b.c->reply[0].result, -EAGAIN);
-    assert_string_equal(bench_kind(&b, 0), "UNIT ATTENTION 29/00");
-    assert_int_equal(b.c->counts.attentions, 2);
-    assert_int_equal(b.c->counts.resets, 2);
-    assert_int_equal(b.c->counts.busy, 1);
+    assert_int_equal(b.c->reply[0].result, -EBUSY);
+    assert_string_equal(bench_kind(&b, 0), "TASK SET FULL");
+    assert_false(b.c->lost);
+    iscsibe_native_counters(b.c, &counted);
+    assert_int_equal(kv_get_uint(&counted, "retries", 0), 6);
+    assert_int_equal(kv_get_uint(&counted, "retries_busy", 0), 3);
+    assert_int_equal(kv_get_uint(&counted, "retries_task_set_full", 0), 1);
+    assert_int_equal(kv_get_uint(&counted, "retries_transition", 0), 2);
+    assert_int_equal(kv_get_uint(&counted, "retry_wait_ns", 0), 63 * NS_PER_MS);
+    assert_int_equal(kv_get_uint(&counted, "wire_ios", 99), 0); /* none has ended well */
+    kv_free(&counted);
     bench_end(&b);
 }
 
@@ -52,7 +69,8 @@ static void durable_without_fua(void **state) {
     (void)state;
     bench_terms(&b.terms, 65536, 65536, 65536);
     bench_begin(&b, 1, -1);
-    b.c->dpofua = false;
+    b.c->fua = false;
+    b.c->sync_behind = true;
     bench_request(&b, 0, IO_WRITE, 512 * 5, 1024)->sync = SYNC_SYNC;
     bench_send(&b, 1);
     pdus_response(&in, bench_itt(&b, 0), 0, NULL, 0);
@@ -72,6 +90,78 @@ static void durable_without_fua(void **state) {
     assert_int_equal(b.c->counts.caches_synced, 1);
     assert_int_equal(b.c->counts.fua, 0);
     bench_end(&b);
+}
+
+/* A unit that does not know SYNCHRONIZE CACHE(16) is asked with (10); one that knows neither has written, but nobody
+ * vouches for it. */
+static void sync_falls_back(void **state) {
+    static const uint8_t unknown[18] = { 0x70, 0, 0x05, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x20, 0x00 },
+                         cdb[16] = { 0x35, 0, 0, 0, 0, 5, 0, 0, 2 };
+    struct bench b;
+    struct pdus in = { .stat_sn = 0x50, .exp_cmd_sn = 0x101, .max_cmd_sn = 0x2000 };
+    uint8_t sent[100];
+    (void)state;
+    bench_terms(&b.terms, 65536, 65536, 65536);
+    bench_begin(&b, 2, -1);
+    b.c->fua = false;
+    b.c->sync_behind = true;
+    bench_request(&b, 0, IO_WRITE, 512 * 5, 1024)->sync = SYNC_SYNC;
+    bench_send(&b, 1);
+    pdus_response(&in, bench_itt(&b, 0), 0, NULL, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        iscsibe_in_take(b.c, in.bytes, in.len, 1);
+        assert_int_equal(b.c->reply_n, 0);
+        iscsibe_out_fill(b.c);
+        assert_int_equal(bench_unsent(&b, sent, sizeof sent), 48);
+        assert_int_equal(sent[AT_CDB], i ? 0x35 : 0x91);
+        iscsibe_out_sent(b.c, 48, NULL, 0);
+        in.len = 0;
+        pdus_response(&in, bench_itt(&b, 0), 2, unknown, sizeof unknown);
+    }
+    assert_memory_equal(sent + AT_CDB, cdb, 16);
+    iscsibe_in_take(b.c, in.bytes, in.len, 1);
+    assert_int_equal(b.c->reply_n, 1);
+    assert_int_equal(b.c->reply[0].result, 1024);
+    assert_false(b.c->reply[0].stable);
+    assert_false(b.c->aside); /* no reason to doubt who it is */
+    assert_true(iscsibe_out_refused(b.c, bench_request(&b, 1, IO_FLUSH, 0, 0)));
+    assert_int_equal(b.c->counts.no_sync, 1);
+    bench_end(&b);
+}
+
+/* Without a volatile cache a write is durable when it is answered: no FUA, no SYNCHRONIZE CACHE, also none that was
+ * asked for. */
+static void write_through(void **state) {
+    struct bench b;
+    struct pdus in = { .stat_sn = 0x50, .exp_cmd_sn = 0x101, .max_cmd_sn = 0x2000 };
+    struct err err;
+    uint8_t sent[1200];
+    (void)state;
+    bench_terms(&b.terms, 65536, 65536, 65536);
+    bench_begin(&b, 1, -1);
+    iscsibe_native_free(b.c);
+    for (unsigned fua = 0; fua < 2; fua++) {
+        const struct attach_how attach = { .depth = 1, .clock = &b.clock.clock, .kinds = &b.kinds, .write = true };
+        b.how.stable = true;
+        b.how.dpofua = fua;
+        b.c = iscsibe_native_new(&b.how, &attach, &err);
+        b.c->reply = b.done;
+        b.c->reply_max = 1;
+        bench_request(&b, 0, IO_WRITE, 0, 512)->sync = SYNC_DSYNC;
+        b.list[0] = &b.request[0];
+        assert_int_equal(iscsibe_out_commands(b.c, b.list, 1), 1);
+        assert_int_equal(bench_unsent(&b, sent, sizeof sent), 48 + 512);
+        assert_int_equal(sent[AT_CDB + 1], 0);
+        iscsibe_out_sent(b.c, b.c->out.total, b.list, 1);
+        in = (struct pdus){ .stat_sn = 0x50, .exp_cmd_sn = 0x101, .max_cmd_sn = 0x2000 };
+        pdus_response(&in, bench_itt(&b, 0), 0, NULL, 0);
+        iscsibe_in_take(b.c, in.bytes, in.len, 1);
+        assert_int_equal(b.c->reply_n, 1);
+        assert_true(b.c->reply[0].stable);
+        assert_true(iscsibe_out_refused(b.c, bench_request(&b, 0, IO_FLUSH, 0, 0)));
+        iscsibe_native_free(b.c);
+    }
+    bench_free(&b);
 }
 
 /* One READ of 1024 (slot 0) and one WRITE of 1024 (slot 1, 512 with the command) are out; `n` answers are added by
@@ -251,7 +341,9 @@ static void early_answer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(retries),       cmocka_unit_test(durable_without_fua), cmocka_unit_test(endings),
+        cmocka_unit_test(retries),       cmocka_unit_test(durable_without_fua),
+        cmocka_unit_test(sync_falls_back),
+        cmocka_unit_test(write_through), cmocka_unit_test(endings),
         cmocka_unit_test(digest_errors), cmocka_unit_test(status_numbers),      cmocka_unit_test(early_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -318,8 +318,8 @@ static void busy(void **state) {
     }
     assert_int_equal(back, 4);
     assert_int_equal(target.commands, 9);
-    assert_int_equal(bench.c->counts.busy + bench.c->counts.task_set_full, 5);
-    assert_true(bench.c->counts.busy > 0 && bench.c->counts.task_set_full > 0);
+    assert_int_equal(bench.c->counts.again.kind[AGAIN_BUSY] + bench.c->counts.again.kind[AGAIN_TASK_SET_FULL], 5);
+    assert_true(bench.c->counts.again.kind[AGAIN_BUSY] > 0 && bench.c->counts.again.kind[AGAIN_TASK_SET_FULL] > 0);
     end();
 }
 

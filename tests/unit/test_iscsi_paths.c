@@ -41,6 +41,7 @@ static struct {
     int64_t stamp;
     struct rng rng;
     struct iscsibe_terms terms;
+    struct iscsibe_unit unit;
 } t;
 
 static const char *const portals[PATHS] = { "10.0.0.1:3260", "10.0.1.1:3260", "[fd00::1]:3261" };
@@ -133,7 +134,8 @@ static struct context *session(unsigned path, uint32_t window, const struct atta
     s->out = (struct pdus){ .stat_sn = 0x50, .exp_cmd_sn = 0x100, .max_cmd_sn = 0x100 + window - 1 };
     const struct native_how how = { .fd = fd[0], .portal = portals[path], .terms = &t.terms, .cmd_sn = 0x100,
                                     .max_cmd_sn = 0x100 + window - 1, .exp_stat_sn = 0x50, .lun = 3ULL << 48, .block = 512,
-                                    .dpofua = true, .deliver = true, .timeout = 30 * NS_PER_SEC };
+                                    .unit = &t.unit, .sync_op = 0x91, .dpofua = true,
+                                    .deliver = true, .timeout = 30 * NS_PER_SEC };
     assert_int_equal(iscsibe_native_start(&how, attach, &c, &err), 0);
     return c;
 }

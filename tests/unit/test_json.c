@@ -216,6 +216,23 @@ static void test_run_that_says_little(void **state) {
     record_free(r);
 }
 
+/* What an engine does not know is not all of the time. */
+static void test_unknown_share_of_the_window(void **state) {
+    (void)state;
+    struct record *r = madeup_run("p", "t", 1, 100, 1000);
+    static const double totals[] = {NAN, 0.25, 9};
+    r->n_tracks = 1;
+    r->track[0] = (struct record_track){.name = "command_window_limited_ns", .cumulative = true};
+    for (unsigned i = 0; i < 3; i++) {
+        r->track[0].total = totals[i] * (double)r->window_ns;
+        json_t *j = saved(json_of_record(r)), *percent = view_at(j, "protocol/command_window_limited_percent");
+        if (i == 0) assert_true(json_is_null(percent));
+        else assert_true(json_number_value(percent) == (i == 1 ? 25 : 100));
+        json_decref(j);
+    }
+    record_free(r);
+}
+
 static void test_latency_with_a_rate(void **state) {
     (void)state;
     struct record *r = madeup_run("p", "t", 1, 100, 1000);
@@ -312,6 +329,7 @@ int main(void) {
         cmocka_unit_test(test_empty_histogram_claims_nothing),
         cmocka_unit_test(test_run),
         cmocka_unit_test(test_run_that_says_little),
+        cmocka_unit_test(test_unknown_share_of_the_window),
         cmocka_unit_test(test_latency_with_a_rate),
         cmocka_unit_test(test_littles_law),
         cmocka_unit_test(test_errors_by_kind),

@@ -413,8 +413,18 @@ static void unfilled_files_are_removed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(taken_and_given_back), T(others),           T(a_record_that_was_overwritten), T(a_target_that_keeps_nothing), T(new_content), T(came_into_use),
-        T(new_signature),        T(two_roads_to_one), T(a_copy_is_another_object),      T(file_and_block_view),
-        T(found_at_other_places), T(unfilled_files_are_removed)};
+        T(taken_and_given_back),
+        T(others),
+        T(a_record_that_was_overwritten),
+        T(a_target_that_keeps_nothing),
+        T(new_content),
+        T(came_into_use),
+        T(new_signature),
+        T(two_roads_to_one),
+        T(a_copy_is_another_object),
+        T(file_and_block_view),
+        T(found_at_other_places),
+        T(unfilled_files_are_removed),
+    };
     return cmocka_run_group_tests_name("safety_guard", tests, NULL, NULL);
 }

@@ -176,7 +176,21 @@ static void another_object_behind_the_name_is_not_written(void **state) {
     assert_int_equal(target_open_read(t, &b->err), 0);
     assert_int_equal(target_member_reopen(t, 0, OPEN_WRITE, 0, &b->err), -1);
     assert_non_null(strstr(b->err.msg, "without an identity now"));
+    /* one name in common is not enough, and the first is not all */
+    strcpy(b->fake[0].facts.identity[1], "serial.A");
+    b->fake[0].identity_later = "naa.7";
+    assert_int_equal(target_open_read(t, &b->err), 0);
+    assert_int_equal(target_member_reopen(t, 0, OPEN_WRITE, 0, &b->err), -1);
     b->fake[0].identity_later = NULL;
+    assert_int_equal(target_open_read(t, &b->err), 0);
+    strcpy(b->fake[0].facts.identity[1], "serial.B");
+    assert_int_equal(target_member_reopen(t, 0, OPEN_WRITE, 0, &b->err), -1);
+    assert_non_null(strstr(b->err.msg, "was serial.A when it was examined, and is serial.B now"));
+    assert_int_equal(target_open_read(t, &b->err), 0);
+    strcpy(b->fake[0].facts.identity[1], "t10.SERIAL B"); /* a name of another kind contradicts nothing */
+    assert_int_equal(target_member_reopen(t, 0, OPEN_WRITE, 0, &b->err), 0);
+    target_close(t);
+    b->fake[0].facts.identity[1][0] = '\0';
     b->fake[0].size_later = 4096;
     assert_int_equal(target_open_read(t, &b->err), 0);
     assert_int_equal(target_member_reopen(t, 0, OPEN_WRITE, 0, &b->err), -1);
