@@ -563,11 +563,16 @@ lab_mount_ext4() {
 	mkfs.ext4 -q -F "$@" "$file" && mkdir -p "$dir" && mount -o loop "$file" "$dir"
 }
 
+# lab_mount_tmpfs DIR SIZE
+lab_mount_tmpfs() {
+	printf '%s\n' "$1" >>"$LAB/mounts"
+	mkdir -p "$1" && mount -t tmpfs -o "size=$2" tmpfs "$1"
+}
+
 # lab_mount_ram DIR SIZE: a file system of this size that no disk is behind. Ganesha from version 6 on exports no tmpfs, so
 # it is an ext4 in a file in one; all of its blocks are for files.
 lab_mount_ram() {
-	printf '%s\n' "$1.ram" >>"$LAB/mounts"
-	mkdir -p "$1.ram" && mount -t tmpfs tmpfs "$1.ram" && truncate -s "$2" "$1.ram/image" &&
+	lab_mount_tmpfs "$1.ram" 100% && truncate -s "$2" "$1.ram/image" &&
 		lab_mount_ext4 "$1.ram/image" "$1" -m 0 -O ^has_journal
 }
 
