@@ -74,7 +74,7 @@ for engine in native libiscsi; do
 		"'is t10.SAMEDISKOTHER0000' in runs['i']['error']" "runs['i']['window_ns'] < 1.49e9" "${p}['identity_checks'] == 1"
 	over
 	for kind in busy full attention transition; do
-		must play --put-off $kind:40
+		must play --put-off "$kind:40+100" # the first writes are those that are no load
 		write i="$url?engine=$engine&ping=no"
 		same "$engine, put off by '$kind' 40 times: exit status 0" "$status" 0
 		json "$engine, put off by '$kind' 40 times: counted, in the latency, no errors" r.json \
@@ -82,7 +82,7 @@ for engine in native libiscsi; do
 			"${p}['retry_wait_ns'] > 40e6 and runs['i']['total']['lat_ns']['max'] > 15e6" "${p}['wire_ios_per_io'] == 1"
 		over
 	done
-	must play --put-off transition:1000000000
+	must play --put-off transition:1000000000+100
 	write i="$url?engine=$engine&ping=no&timeout=1s"
 	same "$engine, put off for longer than timeout=: exit status 2" "$status" 2
 	json "$engine, put off for longer than timeout=: by the name of the answer" r.json \

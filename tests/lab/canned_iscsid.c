@@ -131,7 +131,7 @@ struct config {
     uint64_t refused;           /* that were one too many */
     enum { SYNC_BOTH, SYNC_10, SYNC_NONE } sync; /* SYNCHRONIZE CACHE commands that it knows */
     uint64_t syncs;
-    struct put_off { unsigned status; uint32_t sense; uint64_t left; } put_off; /* the next WRITEs */
+    struct put_off { unsigned status; uint32_t sense; uint64_t left, from; } put_off; /* WRITEs, after so many */
     /* After so many WRITEs the LUNs are other objects. The next commands then fail as if there was no LUN; harmed: the
      * WRITEs that go into the other object all the same. */
     uint64_t writes, exchange, vanish, harmed;
@@ -947,7 +947,9 @@ static void misfortune(struct server *s, const unsigned char *request, struct an
     struct config *p = &s->p;
     uint64_t lba;
     uint32_t blocks, op = extent(request + 32, &lba, &blocks);
-    if (op == OP_WRITE && p->put_off.left) {
+    if (op == OP_WRITE && p->put_off.from) {
+        p->put_off.from--;
+    } else if (op == OP_WRITE && p->put_off.left) {
         p->put_off.left--;
         refuse(a, p->put_off.sense);
         a->status = p->put_off.status;
@@ -1327,7 +1329,7 @@ static const char own_help[] =
     "  --header-digest none|crc32c  which one is preferred (none)\n"
     "  --sessions N                so many at once: one more is refused (any number)\n"
     "  --sync-cache both|10|none   SYNCHRONIZE CACHE commands that it knows (both)\n"
-    "  --put-off busy|full|attention|transition:N  the answer to the first N WRITEs\n"
+    "  --put-off busy|full|attention|transition:N[+M]  the answer to N WRITEs, after the first M\n"
     "  --exchange N, --vanish M    after N WRITEs all LUNs are others, and M commands find none\n"
     "--store keeps LUN 0.\n";
 
@@ -1347,11 +1349,13 @@ static void user_and_password(const char *option, char *text, char **user, char 
 static void put_off(struct put_off *p, char *text) {
     static const struct { const char *name; unsigned status; uint32_t sense; } kinds[] = {
         {"busy", BUSY, 0}, {"full", TASK_SET_FULL, 0}, {"attention", CHECK, 0x062900}, {"transition", CHECK, 0x02040a}};
-    char *colon = strchr(text, ':');
+    char *colon = strchr(text, ':'), *plus = colon ? strchr(colon, '+') : NULL;
     if (colon) *colon = '\0';
+    if (plus) *plus = '\0';
     for (size_t i = 0; colon && i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(text, kinds[i].name))
-            *p = (struct put_off){kinds[i].status, kinds[i].sense, number("put-off", colon + 1, 1, UINT64_MAX)};
+            *p = (struct put_off){kinds[i].status, kinds[i].sense, number("put-off", colon + 1, 1, UINT64_MAX),
+                                  plus ? number("put-off", plus + 1, 0, UINT64_MAX) : 0};
     if (!p->left) die("--put-off: busy, full, attention or transition, and how often");
 }
 
