@@ -39,19 +39,10 @@ static int broken(int fd, struct err *err) {
 }
 
 static int send_all(int fd, const uint8_t *p, size_t len, int64_t end, struct err *err) {
-    while (len > 0) {
-        if (in_time(end, err) != 0) return -1;
-        ssize_t n = send(fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (n < 0 && errno == EAGAIN) {
-            if (wait_for(fd, POLLOUT, end, err) != 0) return -1;
-        } else if (n < 0 && errno != EINTR) {
-            return broken(fd, err);
-        } else if (n > 0) {
-            p += n;
-            len -= (size_t)n;
-        }
-    }
-    return 0;
+    if (in_time(end, err) != 0) return -1;
+    int rc = sock_send_all(fd, p, len, end);
+    if (rc == -ETIMEDOUT) return in_time(end, err);
+    return rc == 0 ? 0 : broken(fd, err);
 }
 
 static int recv_all(int fd, uint8_t *p, size_t len, int64_t end, struct err *err) {

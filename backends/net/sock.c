@@ -35,6 +35,24 @@ int sock_nodelay(int fd) {
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 ? 0 : -errno;
 }
 
+int sock_send_all(int fd, const void *bytes, size_t len, int64_t end) {
+    const char *p = bytes;
+
+    while (len) {
+        ssize_t sent = send(fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return -errno;
+        if (sent > 0) {
+            p += sent;
+            len -= (size_t)sent;
+        } else if (sock_now() >= end) {
+            return -ETIMEDOUT;
+        } else {
+            sock_wait(fd, POLLOUT, end - sock_now());
+        }
+    }
+    return 0;
+}
+
 size_t sock_send_room(int fd) {
 #ifdef SO_MEMINFO
     uint32_t info[SK_MEMINFO_VARS];

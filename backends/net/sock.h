@@ -16,6 +16,9 @@ int sock_wait(int fd, short events, int64_t timeout_ns);
 
 int sock_nodelay(int fd); /* switches Nagle off; 0 or negative errno */
 
+/* Sends all `len` bytes, waiting for room until `end` (of sock_now). 0, -ETIMEDOUT, or the socket's negative errno. */
+int sock_send_all(int fd, const void *bytes, size_t len, int64_t end);
+
 /* Bytes of send buffer (in the kernel's own accounting, overhead included) that are free now; 0 when unknown. What fits
  * in half of it is sure to be taken by send(). */
 size_t sock_send_room(int fd);

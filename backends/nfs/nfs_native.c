@@ -108,22 +108,6 @@ static int ask_failed(const struct context *c, const char *what, struct err *err
                    sock_local_port(c->conn[0].fd));
 }
 
-static int send_all(const struct nfsnative_conn *conn, const unsigned char *p, size_t n, int64_t end) {
-    while (n) {
-        ssize_t sent = send(conn->fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) return -errno;
-        if (sent > 0) {
-            p += sent;
-            n -= (size_t)sent;
-        } else if (sock_now() >= end) {
-            return -ETIMEDOUT;
-        } else {
-            sock_wait(conn->fd, POLLOUT, end - sock_now());
-        }
-    }
-    return 0;
-}
-
 static int receive(struct nfsnative_conn *conn, int64_t end) {
     for (;;) {
         int64_t left = end - sock_now();
@@ -146,7 +130,7 @@ static int exchange(struct context *c, struct nfsnative_conn *conn, int64_t end,
     call->op = NFSWIRE_GETATTR;
     call->where = conn->index;
     nfswire_put(&c->templates[NFSWIRE_GETATTR], c->heads, NFSWIRE_GETATTR, call->xid, 0, 0, 0);
-    int rc = send_all(conn, c->heads, c->templates[NFSWIRE_GETATTR].len, end);
+    int rc = sock_send_all(conn->fd, c->heads, c->templates[NFSWIRE_GETATTR].len, end);
     while (rc == 0 && (got = nfswire_next(&conn->wire)) != NFSWIRE_REPLY) {
         if (got == NFSWIRE_BAD) {
             char words[260];

@@ -117,22 +117,6 @@ void nfsbe_conn_begin(struct nfsbe_conn *conn, uint32_t procedure, struct xdr_ou
     xdr_put32(x, 0);         /* ... of no bytes */
 }
 
-static int send_all(const struct nfsbe_conn *conn, const unsigned char *p, size_t n, int64_t end) {
-    while (n) {
-        ssize_t sent = send(conn->fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) return -errno;
-        if (sent > 0) {
-            p += sent;
-            n -= (size_t)sent;
-        } else if (sock_now() >= end) {
-            return -ETIMEDOUT;
-        } else {
-            sock_wait(conn->fd, POLLOUT, end - sock_now());
-        }
-    }
-    return 0;
-}
-
 /* Bytes into conn->rest until `end`. 0, or negative errno: -ECONNRESET when the server closed the connection. */
 static int receive(struct nfsbe_conn *conn, int64_t end) {
     for (;;) {
@@ -184,7 +168,7 @@ static int send_and_wait(struct nfsbe_conn *conn, const struct xdr_out *args, st
     size_t mark = conn->datagram ? 4 : 0;
     int64_t end = sock_now() + conn->timeout, wait = RESEND_NS;
     for (;;) {
-        int rc = send_all(conn, conn->out + mark, (size_t)(args->at - conn->out) - mark, end);
+        int rc = sock_send_all(conn->fd, conn->out + mark, (size_t)(args->at - conn->out) - mark, end);
         if (rc != 0) return rc;
         int64_t now = sock_now(), until = conn->datagram && now + wait < end ? now + wait : end;
         rc = reply_of(conn, result, until);
