@@ -90,6 +90,7 @@ struct attach_how {
     struct clock *clock;        /* the stamp's clock */
     struct kinds *kinds;        /* where errors of this context get their kind */
     bool write;                 /* writes may come (the handle was opened for it) */
+    unsigned road;              /* not 0: by this one of the roads alone, counted from 1 */
 };
 
 /* ---- data path ---- */
@@ -161,6 +162,9 @@ struct backend {
      * the requests of a context that ended well, without what the protocol sends beside them or again. */
     int (*wire_ios)(struct handle *h, uint64_t *ios);
 
+    /* How many ways the data goes that could lead to different objects: portals, servers. That their names agree is
+     * looked at by attach; whether they are one is for the core to find out, by what is read through each. NULL: one. */
+    unsigned (*roads)(const struct handle *h);
     /* In the worker thread. May block (connect, login). Slots are preallocated here. */
     int (*attach)(struct handle *h, const struct attach_how *how, struct context **out, struct err *err);
     /* Cancels and drains: afterwards no lent request or buffer is touched any more. */

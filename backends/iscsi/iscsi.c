@@ -165,6 +165,10 @@ static void conf_free(void *conf) {
     c->password = c->host = NULL;
 }
 
+static unsigned roads(const struct handle *h) {
+    return h->roads.n_portals;
+}
+
 static int attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
     *out = NULL;
     if (how->write && !h->writable) return err_set(err, STATUS_TARGET, "%s was opened for reading only", h->where);
@@ -239,6 +243,7 @@ const struct backend backend_iscsi = {
     .open = open_lun,
     .close = iscsibe_close,
     .holes = iscsibe_holes,
+    .roads = roads,
     .attach = attach,
     .detach = detach,
     .submit = submit,

@@ -110,15 +110,15 @@ static int attach_one(struct handle *h, const char *portal, const struct attach_
 static int native_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
     struct context *session[ISCSIBE_SESSIONS_MAX];
     const struct iscsibe_roads *r = &h->roads;
-    unsigned n = 0;
+    unsigned n = 0, sessions = how->road ? 1 : r->sessions, first = how->road ? how->road - 1 : 0;
 
     *out = NULL;
-    while (n < r->sessions && attach_one(h, r->portal[n % r->n_portals], how, &session[n], err) == 0) n++;
-    if (n < r->sessions) {
+    while (n < sessions && attach_one(h, r->portal[(first + n) % r->n_portals], how, &session[n], err) == 0) n++;
+    if (n < sessions) {
         while (n > 0) iscsibe_native_detach(session[--n]);
         return err_prefix(err, "%s", h->where);
     }
-    if (several(h)) return iscsibe_paths_start(session, n, r->every, out, err);
+    if (several(h) && !how->road) return iscsibe_paths_start(session, n, r->every, out, err);
     *out = session[0];
     return 0;
 }

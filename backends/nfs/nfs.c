@@ -120,6 +120,10 @@ static void conf_free(void *conf) {
     c->host = c->path = NULL;
 }
 
+static unsigned roads(const struct handle *h) {
+    return h->servers.n;
+}
+
 static int attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
     *out = NULL;
     if (!h->exists) return err_set(err, STATUS_TARGET, "%s does not exist", h->where);
@@ -200,6 +204,7 @@ const struct backend backend_nfs = {
     .close = nfsbe_close,
     .remove = nfsbe_remove,
     .holes = nfsbe_holes,
+    .roads = roads,
     .attach = attach,
     .detach = detach,
     .submit = submit,

@@ -213,17 +213,20 @@ static void context_close(struct context *c) {
 }
 
 static int native_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
-    struct nfsnative_how native = { .server = &h->server, .servers = &h->servers, .file = &h->file,
+    struct nfsbe_servers one = { .n = h->servers.n > 0 };
+    const struct nfsbe_servers *servers = how->road ? &one : &h->servers;
+    struct nfsnative_how native = { .server = &h->server, .servers = servers, .file = &h->file,
                                     .native = &h->native, .tcp = &h->tcp, .attach = how,
                                     .handle = h };
-    struct context *c = connect_context(&native, (unsigned)h->native.nconnect, err);
+    if (how->road && one.n) one.at[0] = h->servers.at[(how->road - 1) % h->servers.n];
+    struct context *c = connect_context(&native, how->road ? 1 : (unsigned)h->native.nconnect, err);
 
     if (!c) return -1;
     for (unsigned i = 0; i < c->n_conns; i++) {
         if (getattr(c, &c->conn[i], err) != 0 || nfsnative_same(h, &c->conn[i].wire.reply, err) != 0) {
             context_close(c);
-            if (h->servers.n == 0) return -1;
-            return err_prefix(err, "servers=, address %s", h->servers.at[i % h->servers.n].host);
+            if (servers->n == 0) return -1;
+            return err_prefix(err, "servers=, address %s", servers->at[i % servers->n].host);
         }
     }
     *out = c;

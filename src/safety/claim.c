@@ -28,7 +28,7 @@ static int open_io(const struct claim *c, bool write, struct blockio **io, unsig
 
     *buf = malloc(c->unit);
     if (!*buf) return err_set(err, STATUS_TARGET, "no memory");
-    if (blockio_open(backend, h, &t->facts, t->clock, 1, c->unit, write, io, err) == 0) return 0;
+    if (blockio_open_road(backend, h, &t->facts, t->clock, 1, c->unit, write, blockio_first_road(backend, h), io, err) == 0) return 0;
     free(*buf);
     return -1;
 }

@@ -204,8 +204,8 @@ int content_look(const struct content_wish *wish, struct content *out, struct er
     } else if (image->fd < 0 || facts->size > INT64_MAX || ftruncate(image->fd, (off_t)facts->size) != 0) {
         err_set(err, STATUS_TARGET, "a sparse copy of %" PRIu64 " bytes in memory, to look for signatures: %s",
                 facts->size, facts->size > INT64_MAX ? strerror(EFBIG) : strerror(errno));
-    } else if (blockio_open(wish->backend, wish->handle, facts, wish->clock, READ_DEPTH, READ_SIZE, false, &image->io,
-                            err) == 0) {
+    } else if (blockio_open_road(wish->backend, wish->handle, facts, wish->clock, READ_DEPTH, READ_SIZE, false,
+                                 blockio_first_road(wish->backend, wish->handle), &image->io, err) == 0) {
         rc = examine(&l, err);
     }
     if (rc == -1 && err->status == STATUS_IO)

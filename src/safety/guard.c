@@ -11,6 +11,7 @@
 #include "safety/consent.h"
 #include "safety/lookthrough.h"
 #include "safety/recheck.h"
+#include "safety/roads.h"
 
 /* Whoever read "free" just before our record was there has written his own by then, and the later one of the two is
  * read back by both (Fischer's algorithm: the wait must be longer than reading and writing take). */
@@ -104,13 +105,14 @@ static int take(struct safety_guard *g, unsigned t, struct err *err) {
                        "%s: refused: consent was given for another label of what looks like one object, and the range that "
                        "is written is too small to prove it\nto overwrite it, add --destroy %s",
                        c->target->label, c->target->label);
-    if (!c->unit) return 0;
+    if (!c->unit) return c->target->handle ? roads_prove(c->target, g->wish->write_from, g->wish->write_to, err) : 0;
     g->self.target = t;
     if (claim_read(c, &found, err) != 0) return -1;
     if (found.has_record) v = owner_judge(&found.owner, &g->self, g->wish->proc);
     if (v == OWNER_RUNNING || v == OWNER_ELSEWHERE)
         if (refuse_owner(g, t, &found.owner, v, err) != 0) return -1;
     if ((v == OWNER_OURS ? found_ours(g, t, &found.owner, err) : found_none(g, t, err)) != 0) return -1;
+    if (roads_prove(c->target, g->wish->write_from, g->wish->write_to, err) != 0) return -1;
     c->before = found.sum;
     if (claim_write(c, &g->self, err) != 0) return -1;
     c->taken = true;

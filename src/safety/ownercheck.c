@@ -43,7 +43,8 @@ void ownercheck_item(struct item *it, const struct owner *self) {
     if (!m->facts.exists || m->facts.kind == OBJECT_NULL || !m->handle || item_is_refused(it)) return;
     void *buf = malloc(unit);
     if (!buf) return;
-    if (blockio_open(m->backend, m->handle, &m->facts, it->target->clock, 1, unit, false, &io, &ignored) == 0) {
+    if (blockio_open_road(m->backend, m->handle, &m->facts, it->target->clock, 1, unit, false,
+                          blockio_first_road(m->backend, m->handle), &io, &ignored) == 0) {
         for (unsigned i = 0; i < (places[0] ? 2 : 1); i++)
             if (stands_at(it, io, buf, unit, places[i], &found)) judge(it, self, &found);
         blockio_close(io);

@@ -9,6 +9,7 @@
 #include "safety/consent.h"
 #include "safety/item.h"
 #include "safety/ownercheck.h"
+#include "safety/roads.h"
 #include "safety/sameobject.h"
 #include "safety/space.h"
 
@@ -61,6 +62,10 @@ static int look(struct item *items, size_t n, struct err *err) {
         struct member *m = it->member;
         char where[300];
         if (!m->facts.exists || m->facts.kind == OBJECT_NULL || item_is_refused(it)) continue;
+        if (roads_compare(it, err) != 0)
+            return err_prefix(err, "%s: reading by each road of %s", it->target->label,
+                              item_where(it, where, sizeof(where)));
+        if (!it->wish->writes || item_is_refused(it)) continue;
         struct content *c = malloc(sizeof(*c));
         if (!c) return err_set(err, STATUS_TARGET, "no memory");
         if (content_examine(m->backend, m->handle, &m->facts, it->target->clock, it->from, it->to, c, err) != 0) {
@@ -286,7 +291,7 @@ int safety_examine(const struct safety_wish *wish, struct safety_report *report,
     check_items(items, n, &same);
     owner_self(&self, wish->proc);
     for (size_t i = 0; i < n; i++) ownercheck_item(&items[i], &self);
-    if (wish->writes && look(items, n, err) != 0) goto out;
+    if (look(items, n, err) != 0) goto out;
     if (decide_all(items, n, &same, err) != 0 || check_space(items, n, err) != 0) goto out;
     rc = join_refusals(report, err);
 out:

@@ -5,21 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "base/rng.h"
 #include "pattern/mark.h"
+#include "safety/places.h"
 #include "safety/space.h"
 #include "target/blockio.h"
-
-#define PLACES (2 * SAMEOBJECT_SAMPLES + 4)
-
-/* Where one pair is looked at. */
-struct places {
-    uint64_t at[PLACES];
-    unsigned n;
-    uint32_t unit;
-};
 
 /* ---- roads ---- */
 
@@ -44,37 +34,6 @@ bool sameobject_same_road(const struct member *a, const struct member *b) {
 
 /* ---- reading ---- */
 
-static void choose_places(struct places *p, uint64_t size, uint64_t from, uint64_t to) {
-    struct rng rng;
-    uint64_t seed = 0, whole = size / p->unit;
-
-    if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed)) seed = size;
-    rng_seed(&rng, seed);
-    p->n = 0;
-    if (whole == 0) return;
-    uint64_t first = (from + p->unit - 1) / p->unit, end = to / p->unit < whole ? to / p->unit : whole;
-    p->at[p->n++] = 0;
-    p->at[p->n++] = (whole - 1) * p->unit;
-    for (unsigned i = 0; i < SAMEOBJECT_SAMPLES; i++) p->at[p->n++] = rng_below(&rng, whole) * p->unit;
-    if (first >= end) return;
-    p->at[p->n++] = first * p->unit;
-    p->at[p->n++] = (end - 1) * p->unit;
-    for (unsigned i = 0; i < SAMEOBJECT_SAMPLES; i++) p->at[p->n++] = (first + rng_below(&rng, end - first)) * p->unit;
-}
-
-/* One after the other: some targets allow one session only. */
-static int read_places(const struct item *it, const struct places *p, unsigned char *buf, struct err *err) {
-    const struct member *m = it->member;
-    struct blockio *io;
-    int rc = 0;
-
-    if (blockio_open(m->backend, m->handle, &m->facts, it->target->clock, 1, p->unit, false, &io, err) != 0) return -1;
-    for (unsigned i = 0; i < p->n && rc == 0; i++)
-        rc = blockio_read(io, p->at[i], buf + (size_t)i * p->unit, p->unit, err);
-    blockio_close(io);
-    return rc;
-}
-
 static uint32_t unit_of(const struct item *a, const struct item *b) {
     uint32_t x = a->member->facts.block, y = b->member->facts.block, unit = x > y ? x : y;
 
@@ -83,17 +42,20 @@ static uint32_t unit_of(const struct item *a, const struct item *b) {
 
 enum likeness { LIKENESS_EQUAL, LIKENESS_DIFFERENT, LIKENESS_ZEROS, LIKENESS_UNREAD };
 
+/* By the road that the examination goes by. */
+static int read_one(const struct item *it, const struct places *p, unsigned char *buf, struct err *err) {
+    const struct member *m = it->member;
+    return places_read(m, it->target->clock, blockio_first_road(m->backend, m->handle), p, buf, err);
+}
+
 static enum likeness hold_together(const unsigned char *x, const unsigned char *y, const struct places *p, char *how,
                                    size_t len) {
-    bool data = false;
+    unsigned at = places_difference(p, x, y);
+    bool data = !mark_is_zero(x, (size_t)p->n * p->unit);
 
-    for (unsigned i = 0; i < p->n; i++) {
-        const unsigned char *a = x + (size_t)i * p->unit, *b = y + (size_t)i * p->unit;
-        if (memcmp(a, b, p->unit) != 0) {
-            snprintf(how, len, "they differ at offset %" PRIu64, p->at[i]);
-            return LIKENESS_DIFFERENT;
-        }
-        if (!data && !mark_is_zero(a, p->unit)) data = true;
+    if (at < p->n) {
+        snprintf(how, len, "they differ at offset %" PRIu64, p->at[at]);
+        return LIKENESS_DIFFERENT;
     }
     if (data)
         snprintf(how, len, "%u sampled blocks are equal", p->n);
@@ -108,11 +70,11 @@ static enum likeness compare(const struct item *a, const struct item *b, unsigne
     enum likeness result = LIKENESS_UNREAD;
 
     *blocks = 0;
-    choose_places(&p, a->member->facts.size, a->from < b->from ? a->from : b->from, a->to > b->to ? a->to : b->to);
+    places_choose(&p, a->member->facts.size, a->from < b->from ? a->from : b->from, a->to > b->to ? a->to : b->to);
     unsigned char *x = malloc((size_t)p.n * p.unit + 1), *y = malloc((size_t)p.n * p.unit + 1);
     if (!x || !y || p.n == 0) {
         snprintf(how, len, "nothing could be read");
-    } else if (read_places(a, &p, x, &err) != 0 || read_places(b, &p, y, &err) != 0) {
+    } else if (read_one(a, &p, x, &err) != 0 || read_one(b, &p, y, &err) != 0) {
         snprintf(how, len, "reading failed: %.100s", err.msg);
     } else {
         result = hold_together(x, y, &p, how, len);

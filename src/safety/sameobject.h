@@ -7,8 +7,6 @@
 #include "safety/item.h"
 #include "target/sameness.h"
 
-#define SAMEOBJECT_SAMPLES 32 /* random blocks of the range that will be written, and as many of the whole */
-
 /* Compares any two members that exist; only reads. `out` is initialised for n items. -1: no memory. */
 int sameobject_compare(const struct item *items, unsigned n, struct sameness *out, struct err *err);
 /* The same words but for access keys, and none of these leads to another server. */

@@ -90,8 +90,23 @@ static unsigned char *buffer_of(const struct blockio *b, unsigned slot) {
     return b->buffers + ((first + align - 1) / align * align - first) + slot * b->stride;
 }
 
+unsigned blockio_roads(const struct backend *backend, const struct handle *h) {
+    unsigned n = backend->roads && h ? backend->roads(h) : 1;
+    return n ? n : 1;
+}
+
+unsigned blockio_first_road(const struct backend *backend, const struct handle *h) {
+    return blockio_roads(backend, h) > 1 ? 1 : 0;
+}
+
 int blockio_open(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
                  unsigned depth, uint32_t max_io, bool write, struct blockio **out, struct err *err) {
+    return blockio_open_road(backend, h, facts, clock, depth, max_io, write, 0, out, err);
+}
+
+int blockio_open_road(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
+                      unsigned depth, uint32_t max_io, bool write, unsigned road, struct blockio **out,
+                      struct err *err) {
     struct blockio *b = calloc(1, sizeof(*b));
 
     *out = NULL;
@@ -115,7 +130,8 @@ int blockio_open(const struct backend *backend, struct handle *h, const struct f
                              .stride = b->stride,
                              .clock = clock,
                              .kinds = &b->kinds,
-                             .write = write};
+                             .write = write,
+                             .road = road};
     if (backend->attach(h, &how, &b->context, err) != 0) {
         b->context = NULL;
         goto fail;

@@ -12,6 +12,13 @@ struct blockio;
 
 int blockio_open(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
                  unsigned depth, uint32_t max_io, bool write, struct blockio **out, struct err *err);
+/* The same by one of the backend's roads alone (attach_how.road; 0: by all). */
+int blockio_open_road(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
+                      unsigned depth, uint32_t max_io, bool write, unsigned road, struct blockio **out,
+                      struct err *err);
+unsigned blockio_roads(const struct backend *backend, const struct handle *h); /* at least 1 */
+/* The road by which an object is examined before all are known to lead to it: 1, or 0 where there is one only. */
+unsigned blockio_first_road(const struct backend *backend, const struct handle *h);
 void blockio_close(struct blockio *b);
 /* Reads or writes [offset, offset+len) whole, in pieces of max_io, any len and offset that are multiples of the block
  * (a shorter last piece at the object's end is allowed where the block is 1). Error: STATUS_TARGET or STATUS_IO, with

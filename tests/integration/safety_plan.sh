@@ -98,9 +98,40 @@ expect 'the same with the consented one last' 1 'b: refused: it bears the identi
 	b="$(at2)" a="$(at 1)" --destroy a=unknown-data
 same 'the copy is as it was, again' "$(sha "$LAB/two")" "$before"
 
+# Several portals of one target: that all of them bear the names is no proof either.
+portals="portals=127.0.0.1:$LAB_ISCSI_PORT,127.0.0.1:$port2"
+before=$(sha "$LAB/two")
+truncate -s 0 "$LAB/one" && truncate -s 16M "$LAB/one"
+for rr in '' '&rr=1'; do
+	expect "portals to two objects, one empty${rr:+, $rr}: refused" 1 'roads lead to different objects' "$SAMEDISK" run p.ini \
+		a="$(at 1)?$portals$rr" --destroy a
+	same 'the other is as it was' "$(sha "$LAB/two")" "$before"
+done
+truncate -s 0 "$LAB/two" && truncate -s 16M "$LAB/two"
+printf 'precious' | dd of="$LAB/two" bs=1 seek=123456 conv=notrunc 2>/dev/null
+before=$(sha "$LAB/two")
+expect 'portals to two objects, both all but empty: refused' 1 'what was written by the first is not read by' "$SAMEDISK" \
+	run p.ini a="$(at 1)?$portals" --destroy a
+same 'the other is as it was' "$(sha "$LAB/two")" "$before"
+head -c 16M /dev/urandom >"$LAB/one"
+cat "$LAB/one" >"$LAB/two"
+before=$(sha "$LAB/two")
+expect 'portals to an object and its copy: refused' 1 'what was written by the first is not read by' "$SAMEDISK" run p.ini \
+	a="$(at 1)?$portals" --destroy a=unknown-data
+same 'the copy is as it was' "$(sha "$LAB/two")" "$before"
+printf 'other' | dd of="$LAB/two" bs=1 conv=notrunc 2>/dev/null
+expect 'reading by portals to two objects: refused' 1 'roads lead to different objects' "$SAMEDISK" run r.ini \
+	a="$(at 1)?$portals" --prepare none
+cat "$LAB/two" >"$LAB/one"
+
 # Two filers, each with a file system that is a copy of the other's: one fsid, one fileid, one host name, two ports.
 truncate -s 24M "$LAB/twin1.img"
 must mkfs.ext4 -q -F "$LAB/twin1.img"
+mkdir "$LAB/before"
+printf '%s\n' "$LAB/before" >>"$LAB/mounts"
+must mount -o loop "$LAB/twin1.img" "$LAB/before"
+: >"$LAB/before/f" # before the copy is made, so that both have one handle
+must umount "$LAB/before"
 cp "$LAB/twin1.img" "$LAB/twin2.img"
 for twin in 1 2; do
 	mkdir "$LAB/twin$twin"
@@ -130,6 +161,13 @@ before=$(sha "$LAB/twin2/f")
 expect 'consent for the one is none for the other' 1 'bear one identity, but are two objects*b: refused: unknown data' \
 	"$SAMEDISK" run p.ini a="$first_url" b="$second_url" --destroy a=unknown-data
 same 'the other is as it was' "$(sha "$LAB/twin2/f")" "$before"
+# servers= that lead to the file and to its copy.
+for twin in 1 2; do dd if=/dev/zero of="$LAB/twin$twin/f" bs=1M count=8 conv=notrunc 2>/dev/null; done
+printf 'precious' | dd of="$LAB/twin2/f" bs=1 seek=123456 conv=notrunc 2>/dev/null
+before=$(sha "$LAB/twin2/f")
+expect 'servers= to a file and its copy: refused' 1 'roads*lead to different objects' "$SAMEDISK" run p.ini \
+	a="$first_url&servers=127.0.0.1:$LAB_NFS_PORT,127.0.0.1:$port" --allow-full --destroy a
+same 'the copy is as it was' "$(sha "$LAB/twin2/f")" "$before"
 exec 8>&-
 wait "$second"
 lab_down ganesha
