@@ -166,7 +166,7 @@ void iscsibe_native_lose(struct context *c, int error, const char *kind, const c
     c->out.n = c->again_n = c->job_n = c->nop_n = 0;
     c->logout = c->check_due = false;
     c->slots[c->depth].out = false;
-    kinds_note(c->kinds, kind, text);  /* the reason is told also when nothing is out */
+    kinds_lost(c->kinds, kind, text);  /* the reason is told also when nothing is out */
     if (c->held) iscsibe_done_held(c); /* these were answered */
     int64_t t = clock_now(c->clock);
     for (unsigned i = 0; i < c->depth && c->lent; i++)

@@ -117,6 +117,7 @@ static void lose(struct context *c, int error, const char *kind, const char *tex
     if (c->lost) return;
     c->lost = true;
     c->lost_error = error;
+    kinds_lost(c->kinds, kind, text);
     c->closing = true; /* the cancelled commands call back */
     c->s->dead = true; /* no logout */
     iscsibe_session_close(c->s);
@@ -136,7 +137,6 @@ static bool pending(const struct context *c) {
 static void give_up(struct context *c) {
     const char *kind = c->give_up;
     if (strcmp(kind, c->check.kind ? c->check.kind : "") == 0) {
-        kinds_note(c->kinds, kind, c->check.text);
         lose(c, ESTALE, kind, c->check.text);
         return;
     }

@@ -133,6 +133,6 @@ int devguard_ask(struct devguard *g, unsigned *seen, struct kinds *kinds) {
     if (__builtin_expect(now == *seen, 1)) return 0;
     *seen = now;
     if (devguard_same(g, why, sizeof why)) return 0;
-    kinds_note(kinds, "another disk", why);
+    kinds_lost(kinds, "another disk", why);
     return -ENODEV;
 }

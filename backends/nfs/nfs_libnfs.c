@@ -48,6 +48,7 @@ static void lose(struct context *c, int error, const char *kind, const char *tex
     if (c->lost) return;
     c->lost = true;
     c->lost_error = error;
+    kinds_lost(c->kinds, kind, text);
     c->closing = true; /* the cancelled calls call back */
     nfslib_close(c->conn);
     c->conn = NULL;

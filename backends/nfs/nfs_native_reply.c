@@ -145,7 +145,7 @@ void nfsnative_lose(struct context *c, int error, const char *kind, const char *
     if (c->lost) return;
     c->lost = true;
     c->lost_error = error;
-    c->lost_kind = kinds_note(c->kinds, kind, text);
+    c->lost_kind = kinds_lost(c->kinds, kind, text);
     c->lost_at = clock_now(c->clock);
     for (unsigned i = 0; i < c->n_conns; i++) {
         close(c->conn[i].fd);

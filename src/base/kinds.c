@@ -24,6 +24,12 @@ unsigned kinds_note(struct kinds *kinds, const char *name, const char *text) {
     return i;
 }
 
+unsigned kinds_lost(struct kinds *kinds, const char *name, const char *text) {
+    unsigned i = kinds_note(kinds, name, text);
+    if (!kinds->lost) kinds->lost = i + 1;
+    return i;
+}
+
 void kinds_merge(struct kinds *into, const struct kinds *from) {
     for (unsigned i = 0; i < from->n; i++) {
         unsigned k = kinds_note(into, from->kind[i].name, from->kind[i].text);

@@ -16,11 +16,14 @@ struct kind {
 
 struct kinds {
     unsigned n; /* zero-initialised: empty */
+    unsigned lost; /* 1 + the index of the kind for which the context was given up; 0: none was named */
     struct kind kind[KINDS_MAX];
 };
 
 /* Index of `name`, added with `text` if new; when the table is full, the index of the last entry, named "other". */
 unsigned kinds_note(struct kinds *kinds, const char *name, const char *text);
+/* The same for the reason why the context is given up; the first one stays. */
+unsigned kinds_lost(struct kinds *kinds, const char *name, const char *text);
 /* Adds counts and unseen kinds of `from`. */
 void kinds_merge(struct kinds *into, const struct kinds *from);
 

@@ -69,11 +69,10 @@ static enum io_durability durability(const struct worker *workers, unsigned n, c
     return DURABILITY_VOLATILE;
 }
 
-/* What ended a worker's context: a kind that no I/O came back with is the backend's reason for giving up; else the last
- * failure, as earlier ones may have been of another kind. */
+/* What ended a worker's context: the backend's own reason; else the last failure, as earlier ones may have been of
+ * another kind. */
 static const struct kind *reason(const struct worker *w) {
-    for (unsigned i = 0; i < w->kinds.n; i++)
-        if (w->kinds.kind[i].count == 0) return &w->kinds.kind[i];
+    if (w->kinds.lost) return &w->kinds.kind[w->kinds.lost - 1];
     return w->kinds.n ? &w->kinds.kind[w->last_kind] : NULL;
 }
 
