@@ -55,6 +55,8 @@ enum { ISCSIBE_ENGINE_AUTO, ISCSIBE_ENGINE_NATIVE, ISCSIBE_ENGINE_LIBISCSI };
 struct iscsibe_roads {
     unsigned sessions, n_portals, every;
     char portal[ISCSIBE_PORTALS_MAX][ISCSIBE_PORTAL_SIZE]; /* printable */
+    /* Numeric, once connected to: a name may stand for several machines, and all sessions must go to the same one. */
+    char address[ISCSIBE_PORTALS_MAX][ISCSIBE_PORTAL_SIZE];
 };
 
 /* Where and as whom to log in. Holds secrets: wiped by iscsibe_login_wipe. */
@@ -118,6 +120,8 @@ extern const struct iscsibe_engine iscsibe_engine_libiscsi, iscsibe_engine_nativ
 /* Into h->engine and facts: libiscsi if the user wants it, else the native one, which has to get in at every portal. */
 int iscsibe_choose_engine(struct handle *h, const struct iscsibe_conf *conf, struct facts *f, struct err *err);
 const char *iscsibe_needs_native(const struct iscsibe_conf *conf); /* the key that libiscsi has nothing for, or NULL */
+/* Where to connect for road i. */
+const char *iscsibe_road_address(const struct iscsibe_roads *roads, unsigned i);
 /* iscsi_attach.c: the next session's ISID, of the random type, so that it is never that of another session to the same
  * target. Any thread. */
 void iscsibe_next_isid(struct handle *h, uint8_t isid[6]);

@@ -51,14 +51,14 @@ int iscsibe_ping_same_lun(struct handle *h, const struct iscsibe_login *login, s
     return same_lun(h, login, link, &ignored, err);
 }
 
-/* Logged in at this portal, and the same unit as at open. */
-static int enter(struct handle *h, const char *portal, struct iscsibe_link **out, struct entered *said,
+/* Logged in by this road, and the same unit as at open. */
+static int enter(struct handle *h, unsigned road, struct iscsibe_link **out, struct entered *said,
                  struct err *err) {
     struct iscsibe_login login = h->login;
     uint8_t isid[6];
     unsigned status;
 
-    snprintf(login.portal, sizeof login.portal, "%s", portal);
+    snprintf(login.portal, sizeof login.portal, "%s", iscsibe_road_address(&h->roads, road));
     iscsibe_next_isid(h, isid);
     int rc = iscsibe_link_open(&login, isid, out, &status, err);
     if (rc == 0 && (rc = same_lun(h, &login, *out, said, err)) != 0) {
@@ -83,12 +83,13 @@ static int name_portal(const struct handle *h, const char *portal, struct err *e
     return -1;
 }
 
-static int attach_one(struct handle *h, const char *portal, const struct attach_how *how, struct context **out,
+static int attach_one(struct handle *h, unsigned road, const struct attach_how *how, struct context **out,
                       struct err *err) {
+    const char *portal = h->roads.portal[road];
     struct iscsibe_link *l;
     struct entered said;
 
-    if (enter(h, portal, &l, &said, err) != 0) return name_portal(h, portal, err);
+    if (enter(h, road, &l, &said, err) != 0) return name_portal(h, portal, err);
     const struct native_how session = {
         .fd = l->fd, .portal = several(h) ? portal : NULL, .terms = &l->terms, .cmd_sn = l->cmd_sn,
         .max_cmd_sn = l->max_cmd_sn, .exp_stat_sn = l->exp_stat_sn, .lun = h->login.wire, .block = h->block,
@@ -113,7 +114,7 @@ static int native_attach(struct handle *h, const struct attach_how *how, struct 
     unsigned n = 0, sessions = how->road ? 1 : r->sessions, first = how->road ? how->road - 1 : 0;
 
     *out = NULL;
-    while (n < sessions && attach_one(h, r->portal[(first + n) % r->n_portals], how, &session[n], err) == 0) n++;
+    while (n < sessions && attach_one(h, (first + n) % r->n_portals, how, &session[n], err) == 0) n++;
     if (n < sessions) {
         while (n > 0) iscsibe_native_detach(session[--n]);
         return err_prefix(err, "%s", h->where);
@@ -181,7 +182,7 @@ static void warn_grown(const struct handle *h, uint64_t by, struct facts *f) {
 
 /* Logs in as every context will, once at each portal, for what the target agrees to. */
 static int try_native(struct handle *h, struct facts *f, struct err *err) {
-    const struct iscsibe_roads *r = &h->roads;
+    struct iscsibe_roads *r = &h->roads;
     struct iscsibe_link *l;
     struct entered said;
 
@@ -189,7 +190,8 @@ static int try_native(struct handle *h, struct facts *f, struct err *err) {
         return err_set(err, STATUS_TARGET,
                        "the LUN has no name (VPD 83 or 80): whether all of portals= lead to it cannot be told");
     for (unsigned i = 0; i < r->n_portals; i++) {
-        if (enter(h, r->portal[i], &l, &said, err) != 0) return name_portal(h, r->portal[i], err);
+        if (enter(h, i, &l, &said, err) != 0) return name_portal(h, r->portal[i], err);
+        snprintf(r->address[i], sizeof r->address[i], "%s", l->entry);
         if (i == 0) {
             session_facts(l, &f->negotiated);
             tcp_settings_facts(&h->tcp, l->fd, &f->negotiated, &f->warnings);

@@ -159,6 +159,15 @@ static int talk(struct iscsibe_link *l, struct iscsibe_talk *t, int64_t end, str
     return next;
 }
 
+static void name_entry(struct iscsibe_link *l) {
+    char address[64];
+    unsigned port;
+
+    if (!sock_peer(l->fd, address, sizeof address, &port)) return;
+    bool six = strchr(address, ':') != NULL;
+    snprintf(l->entry, sizeof l->entry, "%s%s%s:%u", six ? "[" : "", address, six ? "]" : "", port);
+}
+
 /* One portal: TALK_DONE, TALK_REDIRECTED or TALK_FAILED. */
 static int enter(struct iscsibe_link *l, struct iscsibe_talk *t, const char *portal, const struct tcp_settings *tcp,
                  int64_t end, struct err *err) {
@@ -169,6 +178,7 @@ static int enter(struct iscsibe_link *l, struct iscsibe_talk *t, const char *por
     if (in_time(end, err) != 0) return TALK_FAILED;
     l->fd = tcp_connect(&how, err);
     if (l->fd < 0) return TALK_FAILED;
+    if (!l->entry[0]) name_entry(l);
     int rc = talk(l, t, end, err);
     if (rc == TALK_DONE) return rc;
     close(l->fd);

@@ -17,6 +17,7 @@ struct iscsibe_link {
     uint32_t cmd_sn, exp_stat_sn, max_cmd_sn, itt;
     bool full_feature;              /* digests are in force */
     char auth[24], alias[256], portal_group[16];
+    char entry[ISCSIBE_PORTAL_SIZE]; /* numeric address and port of the first portal, before any redirection */
     uint8_t segment[LINK_DATA_MAX]; /* data segment of the last PDU that came */
 };
 

@@ -54,7 +54,7 @@ int iscsibe_ping_open(struct handle *h, struct pinger **out, struct err *err) {
     if (!h->ping) return 0;
     login = h->login;
     if (login.timeout > LOGIN_NS) login.timeout = LOGIN_NS;
-    snprintf(login.portal, sizeof login.portal, "%s", h->roads.portal[0]); /* where the data goes first */
+    snprintf(login.portal, sizeof login.portal, "%s", iscsibe_road_address(&h->roads, 0)); /* where the data goes first */
     iscsibe_next_isid(h, isid);
     int rc = iscsibe_link_open(&login, isid, &link, &status, err);
     if (rc == 0 && (rc = iscsibe_ping_same_lun(h, &login, link, err)) != 0) iscsibe_link_close(link, true);

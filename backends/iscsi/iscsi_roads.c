@@ -59,6 +59,10 @@ static int list(struct iscsibe_roads *r, const char *portals, struct err *err) {
     }
 }
 
+const char *iscsibe_road_address(const struct iscsibe_roads *r, unsigned i) {
+    return r->address[i][0] ? r->address[i] : r->portal[i];
+}
+
 int iscsibe_roads_fill(struct iscsibe_roads *r, const struct iscsibe_conf *conf, const char *portal, struct err *err) {
     memset(r, 0, sizeof *r);
     if (conf->portals) {
