@@ -79,6 +79,15 @@ struct open_how {
     struct clock *clock;        /* outlives the handle */
 };
 
+/* Bytes that samedisk has written to the object, and that no other object holds. Who has reason to doubt that it still
+ * reaches the same one reads them again: names alone may be another's, too. They lie in one logical block. */
+struct seal {
+    uint64_t offset;
+    const void *bytes; /* not owned; do not change while a context with them lives */
+    size_t len;        /* at most SEAL_MAX; 0: there are none */
+};
+#define SEAL_MAX 256u
+
 struct attach_how {
     unsigned depth;             /* requests lent at the same time; their slot numbers are 0 .. depth-1 */
     uint32_t max_io;            /* bytes of the largest request */
@@ -91,6 +100,7 @@ struct attach_how {
     struct kinds *kinds;        /* where errors of this context get their kind */
     bool write;                 /* writes may come (the handle was opened for it) */
     unsigned road;              /* not 0: by this one of the roads alone, counted from 1 */
+    struct seal seal;           /* on the object, while the context lives */
 };
 
 /* ---- data path ---- */

@@ -181,6 +181,15 @@ static void stripe_detach(struct context *c) {
     free(c);
 }
 
+/* What of the whole's seal lies on this member. */
+static struct seal seal_of(const struct handle *h, const struct seal *whole, unsigned member) {
+    uint64_t stripe = whole->offset / STRIPE_BYTES;
+    struct seal mine = *whole;
+    if (stripe % h->n != member) return (struct seal){.len = 0};
+    mine.offset = stripe / h->n * STRIPE_BYTES + whole->offset % STRIPE_BYTES;
+    return mine;
+}
+
 static int stripe_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
     struct context *c = calloc(1, sizeof *c);
     if (!c || !(c->slot = calloc(how->depth, sizeof *c->slot)) || !(c->batch = calloc(how->depth, sizeof *c->batch)) ||
@@ -197,7 +206,9 @@ static int stripe_attach(struct handle *h, const struct attach_how *how, struct 
         c->member[i].size = h->member_size[i];
         c->member[i].backend = h->member[i].backend;
         c->n = i + 1;
-        if (c->member[i].backend->attach(h->member[i].handle, how, &c->member[i].context, err) < 0) {
+        struct attach_how below = *how;
+        below.seal = seal_of(h, &how->seal, i);
+        if (c->member[i].backend->attach(h->member[i].handle, &below, &c->member[i].context, err) < 0) {
             c->member[i].context = NULL;
             stripe_detach(c);
             return err_prefix(err, "member %u", i + 1);

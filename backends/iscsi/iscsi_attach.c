@@ -211,6 +211,7 @@ int iscsibe_choose_engine(struct handle *h, const struct iscsibe_conf *conf, str
     h->unit.block = h->block;
     h->unit.vpd83 = h->vpd83;
     h->unit.vpd80 = h->vpd80;
+    h->unit.weak = kv_find(&f->warnings, "weak-identity") != NULL;
     memcpy(h->unit.identity, h->identity, sizeof h->unit.identity);
     h->engine = conf->engine == ISCSIBE_ENGINE_LIBISCSI ? &iscsibe_engine_libiscsi : &iscsibe_engine_native;
     snprintf(f->engine, sizeof f->engine, "%s", h->engine->name);

@@ -84,6 +84,7 @@ struct context *iscsibe_native_new(const struct native_how *session, const struc
     c->check_request.slot = c->depth;
     c->check.unit = session->unit;
     c->check.writes = how->write;
+    if (how->write && c->check.unit) iscsibe_recheck_seal(&c->check, &how->seal);
     c->check.doubts = atomic_load(&session->unit->doubts);
     c->block_shift = (unsigned)__builtin_ctz(session->block);
     c->block_mask = session->block - 1;

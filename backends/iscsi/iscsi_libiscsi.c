@@ -330,6 +330,7 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
     c->sync_behind = !h->dpofua && !c->stable && c->sync_op;
     c->check.unit = &h->unit;
     c->check.writes = how->write;
+    if (how->write) iscsibe_recheck_seal(&c->check, &how->seal);
     c->check.doubts = atomic_load(&h->unit.doubts);
     if (iscsibe_session_open(&h->login, &c->s, &status, err) != 0 || iscsibe_same_lun(c->s, h, err) != 0) {
         err_prefix(err, "%s", h->where);

@@ -8,7 +8,7 @@
 #include "backends/iscsi/iscsi_again.h"
 #include "backends/net/again.h"
 
-enum step { STEP_INQUIRY, STEP_VPD83, STEP_VPD80, STEP_CAPACITY16, STEP_CAPACITY10, STEP_END };
+enum step { STEP_INQUIRY, STEP_VPD83, STEP_VPD80, STEP_CAPACITY16, STEP_CAPACITY10, STEP_SEAL, STEP_END };
 enum { GOOD = 0x00, CHECK_CONDITION = 0x02, NO_STATUS = 0xff };
 
 /* ---- names ---- */
@@ -59,7 +59,11 @@ static enum recheck_verdict verdict(struct iscsibe_recheck *r) {
         snprintf(text, sizeof text, "the LUN is another object now: %s; nothing more is written", names);
         return lost(r, "LUN exchanged", text);
     }
-    if (r->writes && !*r->unit->identity[0])
+    if (r->writes && !r->seal_len && r->unit->weak && *r->why)
+        return lost(r, "LUN unknown",
+                    "the LUN bears the same name, but one that another may bear, and nothing that was written to it tells "
+                    "them apart; nothing more is written");
+    if (r->writes && !r->seal_len && !*r->unit->identity[0])
         return lost(r, "LUN unknown", "the LUN has no name (VPD 83 or 80): whether it is still the same cannot be told");
     r->asking = false;
     return RECHECK_SAME;
@@ -83,7 +87,8 @@ static void next_step(struct iscsibe_recheck *r) {
         r->step++;
         bool left_out = (r->step == STEP_VPD83 && !r->unit->vpd83) ||
                         (r->step == STEP_VPD80 && (!r->unit->vpd80 || by_vpd83(r))) ||
-                        r->step == STEP_CAPACITY10 || (r->step == STEP_CAPACITY16 && r->routine);
+                        r->step == STEP_CAPACITY10 || (r->step == STEP_CAPACITY16 && r->routine) ||
+                        (r->step == STEP_SEAL && !r->seal_len);
         if (!left_out) return;
     } while (r->step < STEP_END);
 }
@@ -134,11 +139,25 @@ static enum recheck_verdict take_capacity(struct iscsibe_recheck *r, unsigned st
 
     if (status == GOOD && (ten ? iscsibe_parse_capacity10(data, len, &capacity)
                                : iscsibe_parse_capacity16(data, len, &capacity))) {
-        r->step = STEP_END;
+        r->step = STEP_CAPACITY10;
+        next_step(r);
         return judge_size(r, &capacity);
     }
     if (ten) return lost(r, "LUN unknown", "the LUN does not say how large it is any more (READ CAPACITY)");
     r->step = STEP_CAPACITY10;
+    return RECHECK_MORE;
+}
+
+static enum recheck_verdict take_seal(struct iscsibe_recheck *r, unsigned status, const uint8_t *data, size_t len) {
+    size_t within = (size_t)(r->seal_at % r->unit->block);
+
+    if (status != GOOD || len < within + r->seal_len)
+        return lost(r, "LUN unknown", "what was written to the LUN cannot be read back (READ); nothing more is written");
+    if (memcmp(data + within, r->seal, r->seal_len) != 0)
+        return lost(r, "LUN exchanged",
+                    "the LUN is another object now, by the same name: the record of who writes to it is not in it, or was "
+                    "overwritten; nothing more is written");
+    next_step(r);
     return RECHECK_MORE;
 }
 
@@ -153,6 +172,8 @@ static enum recheck_verdict take(struct iscsibe_recheck *r, int64_t now, unsigne
     case STEP_VPD80:
         r->n80 = keep_page(r->vpd80, sizeof r->vpd80, status, data, len);
         break;
+    case STEP_SEAL:
+        return take_seal(r, status, data, len);
     default:
         return take_capacity(r, status, data, len);
     }
@@ -209,8 +230,19 @@ void iscsibe_recheck_ask(struct iscsibe_recheck *r, int64_t now, int64_t timeout
     if (by_vpd83(r)) next_step(r);
 }
 
+void iscsibe_recheck_seal(struct iscsibe_recheck *r, const struct seal *seal) {
+    uint32_t block = r->unit->block;
+
+    r->seal_len = 0;
+    if (!seal->len || seal->len > sizeof r->seal || !block || block > RECHECK_ALLOC) return;
+    if (seal->offset % block + seal->len > block) return;
+    r->seal_at = seal->offset;
+    r->seal_len = seal->len;
+    memcpy(r->seal, seal->bytes, seal->len);
+}
+
 bool iscsibe_recheck_can_ask(const struct iscsibe_recheck *r) {
-    return r->unit && *r->unit->identity[0];
+    return r->unit && (*r->unit->identity[0] || r->seal_len);
 }
 
 bool iscsibe_recheck_due(const struct iscsibe_recheck *r, int64_t now) {
@@ -234,6 +266,13 @@ unsigned iscsibe_recheck_cdb(struct iscsibe_recheck *r, uint8_t cdb[16]) {
         cdb[2] = vpd[r->step];
         cdb[3] = RECHECK_ALLOC >> 8;
         return RECHECK_ALLOC;
+    case STEP_SEAL: {
+        uint64_t lba = r->seal_at / r->unit->block;
+        cdb[0] = 0x88; /* READ(16) of one block */
+        for (unsigned i = 0; i < 8; i++) cdb[2 + i] = (uint8_t)(lba >> (56 - 8 * i));
+        cdb[13] = 1;
+        return r->unit->block;
+    }
     case STEP_CAPACITY16:
         cdb[0] = 0x9e;
         cdb[1] = 0x10;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Is this still the unit that was opened? What a session asks while it lives, one command at a time, of which the engines
- * do the sending: INQUIRY, VPD 83 and 80, READ CAPACITY. Pure, no clock, no allocation.
+ * do the sending: INQUIRY, VPD 83 and 80, READ CAPACITY, and a READ of what was written to it (the seal), because
+ * another unit may bear the same names. Pure, no clock, no allocation.
  *
  * A target may put another object behind a LUN while sessions are logged in, and need not say so: LIO answers a few
  * commands with LOGICAL UNIT NOT SUPPORTED, and the next WRITE goes into the new object. So a session that has reason to
@@ -27,6 +28,7 @@ struct iscsibe_unit {
     uint64_t size;
     uint32_t block;
     bool vpd83, vpd80;              /* the pages that it listed */
+    bool weak;                      /* its names are made up by software: another unit may bear them */
     atomic_uint doubts;             /* how often any session had reason to doubt: the others then have it, too */
 };
 
@@ -43,6 +45,9 @@ struct iscsibe_recheck {
     bool asking, out, stale;        /* out: its command is; stale: the answer to that one no longer matters */
     bool routine;                   /* without a reason */
     bool writes;                    /* the session may write: then a unit without a name is given up after a doubt */
+    uint64_t seal_at;               /* bytes that were written to the unit, and are read again; a byte offset */
+    size_t seal_len;                /* 0: there are none */
+    char seal[SEAL_MAX];
     unsigned step, answers;         /* answers: "not now", in a row */
     int64_t due, deadline;          /* when the next command may go; when there must be a verdict */
     int64_t timeout;
@@ -55,6 +60,8 @@ struct iscsibe_recheck {
     char text[300];
 };
 
+/* Before it is asked for the first time. What does not fit into one question's answer is no seal. */
+void iscsibe_recheck_seal(struct iscsibe_recheck *r, const struct seal *seal);
 /* True if the two lists of names are the same; else who it was and is into buf. */
 bool iscsibe_same_names(const char was[][128], const char is[][128], char *buf, size_t len);
 

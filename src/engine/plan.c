@@ -10,6 +10,7 @@
 
 /* What the estimate assumes where it cannot know; the command line says so. */
 #define FILL_BYTES_PER_SECOND (100ull << 20)
+#define LOOK_MOST (1ull << 30) /* what safety reads whole */
 #define RUN_ALLOWANCE         (NS_PER_SEC / 2)
 
 unsigned plan_pattern_rounds(const struct pattern *p, unsigned n_targets) {
@@ -106,11 +107,23 @@ static bool fills(const struct plan *plan) {
     return false;
 }
 
+/* What lies on a target that exists is looked at once more right before it is written: all of it, if it is not more. */
+static uint64_t looked_at(const struct plan *plan, uint64_t range) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < plan->n_targets; i++) {
+        const struct target *t = plan->targets[i];
+        if (range <= LOOK_MOST && t->n_members && t->member[0].facts.exists && t->member[0].facts.kind != OBJECT_NULL)
+            sum += range;
+    }
+    return sum;
+}
+
 uint64_t plan_prepare_ns(const struct plan *plan) {
     uint64_t from, to;
-    if (!fills(plan)) return 0;
+    if (!plan_writes(plan)) return 0;
     plan_written_range(plan, &from, &to);
-    return (uint64_t)((double)(to - from) * plan->n_targets / FILL_BYTES_PER_SECOND * NS_PER_SEC);
+    uint64_t bytes = looked_at(plan, to - from) + (fills(plan) ? (to - from) * plan->n_targets : 0);
+    return (uint64_t)((double)bytes / FILL_BYTES_PER_SECOND * NS_PER_SEC);
 }
 
 static void set_rounds(struct plan *plan) {

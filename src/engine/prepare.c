@@ -48,9 +48,13 @@ static int stream(const struct prepare *p, enum io_op op, struct err *err) {
     unsigned depth = t->facts.max_depth && t->facts.max_depth < STREAM_DEPTH ? t->facts.max_depth : STREAM_DEPTH;
     /* Numbered by their places: two parts of one target that are filled apart never come to the same numbers. */
     data_init(&pass.data, p->run_tag, p->from / MARK_STEP, p->note);
-    if (blockio_open(t->backend, t->handle, &t->facts, t->clock, depth, stream_io(&t->facts), op == IO_WRITE, &io,
-                     err) != 0)
-        return -1;
+    struct seal seal = {.len = 0};
+    if (p->note) seal = (struct seal){data_note_at(p->note), p->note->bytes, p->note->len};
+    int opened = op == IO_WRITE ? blockio_open_sealed(t->backend, t->handle, &t->facts, t->clock, depth,
+                                                      stream_io(&t->facts), &seal, &io, err)
+                                : blockio_open(t->backend, t->handle, &t->facts, t->clock, depth, stream_io(&t->facts),
+                                               false, &io, err);
+    if (opened != 0) return -1;
     int result =
         blockio_stream(io, op, SYNC_NONE, p->from, p->to - p->from, op == IO_WRITE ? make_data : see_data, &pass, err);
     if (result == 0 && op == IO_WRITE && t->facts.can_flush) result = blockio_flush(io, NULL, err);

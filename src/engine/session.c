@@ -84,7 +84,7 @@ static void look_for_holes(struct session *s, unsigned i, unsigned sampled, unsi
     }
     s->place[i].sampled = sampled;
     s->place[i].zeros = zeros;
-    if (zeros)
+    if (zeros && isnan(s->place[i].holes[0]))
         say(s, "%s: %u of %u sampled blocks hold only zeros: whether they have storage behind them is not known by that", t->label,
             zeros, sampled);
 }
@@ -107,16 +107,17 @@ static void idle_pings(struct session *s, unsigned i) {
 static int before_write(struct session *s, unsigned i, struct err *err) {
     bool first = !s->place[i].written;
     s->place[i].written = true;
+    session_enter(s, PHASE_LOOK, s->plan->targets[i]);
     return s->hooks->before_write ? s->hooks->before_write(s->hooks->arg, i, first, err) : 0;
 }
 
 static int fill(struct session *s, unsigned i, struct err *err) {
     struct target *t = s->plan->targets[i];
-    session_enter(s, PHASE_FILL, t);
     int result = before_write(s, i, err);
     if (result < 0) t->unfilled = false; /* whatever is there now, it is not what was made for this plan */
     if (result != 0) return result;
     if (!same_object_before(s, i)) {
+        session_enter(s, PHASE_FILL, t);
         struct prepare p = prepare_for(s, i, s->from, s->to);
         result = prepare_fill(&p, err);
     }

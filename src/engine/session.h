@@ -13,6 +13,7 @@
 
 enum session_phase {
     PHASE_IDLE,
+    PHASE_LOOK, /* at what lies there, right before it is written */
     PHASE_FILL,
     PHASE_CHECK,
     PHASE_FLUSH,

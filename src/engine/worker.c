@@ -61,6 +61,7 @@ int worker_attach(struct worker *w, struct err *err) {
                              .clock = w->clock,
                              .kinds = &w->kinds,
                              .write = pattern_writes(p)};
+    if (w->note) how.seal = (struct seal){data_note_at(w->note), w->note->bytes, w->note->len};
     if (w->backend->attach(w->handle, &how, &w->context, err) != 0) {
         w->context = NULL;
         return -1;

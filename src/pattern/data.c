@@ -17,8 +17,9 @@
 #define TAG_KEY    0xc3a5c85c97cb3127ULL /* so that neither zeros nor small numbers carry their tag by chance */
 #define SPREAD     0x9e3779b97f4a7c15ULL
 #define NOTE_MAGIC 0x7e15b2d90c46ULL
-#define NOTE_AT    (MARK_SIZE + 8) /* behind the mark: a word of magic and length, then the note */
+#define NOTE_AT    DATA_NOTE_AT /* behind the mark: a word of magic and length, then the note */
 
+_Static_assert(NOTE_AT == MARK_SIZE + 8, "behind the mark, and a word of magic and length");
 _Static_assert(NOTE_AT + DATA_NOTE_MAX <= 8 * TAG, "a note lies in its block's first sector");
 
 /* ---- the base ---- */

@@ -21,6 +21,7 @@
 
 #define DATA_SECTOR   512u
 #define DATA_NOTE_MAX 256u
+#define DATA_NOTE_AT  24u /* where a note's bytes stand in its block */
 
 /* Bytes that every write over the block at `offset` of the target (a multiple of 4096) carries behind its mark. */
 struct data_note {
@@ -30,6 +31,11 @@ struct data_note {
 };
 
 typedef uint64_t data_fill(void *buf, size_t sectors, uint64_t key);
+
+/* Where in the target its bytes stand. */
+static inline uint64_t data_note_at(const struct data_note *n) {
+    return n->offset + DATA_NOTE_AT;
+}
 
 struct data { /* what one writer needs; nothing in it is allocated */
     data_fill *fill; /* the way of this CPU */

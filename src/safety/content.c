@@ -36,6 +36,7 @@ struct look {
     struct rng rng;
     struct content *out; /* what the counts go to */
     int64_t until;       /* when to stop reading; INT64_MAX: never */
+    int64_t told;        /* when progress was */
 };
 
 /* ---- blocks ---- */
@@ -65,10 +66,19 @@ static void count_bytes(struct look *l, const unsigned char *buf, uint64_t offse
     }
 }
 
+static void tell(struct look *l) {
+    if (!l->wish->progress) return;
+    int64_t now = clock_now(l->wish->clock);
+    if (now - l->told < NS_PER_SEC) return;
+    l->told = now;
+    l->wish->progress(l->wish->arg, l->out->looked, l->to - l->from);
+}
+
 static int see_bytes(void *arg, uint64_t offset, void *buf, size_t len) {
     struct look *l = arg;
 
     count_bytes(l, buf, offset, len);
+    tell(l);
     if (l->wish->interrupted && *l->wish->interrupted) return CONTENT_INTERRUPTED;
     return l->until != INT64_MAX && clock_now(l->wish->clock) >= l->until ? CONTENT_NO_TIME : 0;
 }
@@ -193,6 +203,7 @@ int content_look(const struct content_wish *wish, struct content *out, struct er
     if (seed == 0 && getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
         seed = (uint64_t)clock_now(wish->clock);
     rng_seed(&l.rng, seed);
+    l.told = clock_now(wish->clock);
     image->fd = memfd_create("samedisk-content", MFD_CLOEXEC);
     image->size = facts->size;
     image->block = facts->block ? facts->block : 1;

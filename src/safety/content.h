@@ -44,6 +44,9 @@ struct content_wish {
     uint64_t from, to; /* the range that will be written */
     uint64_t seed;     /* of the samples' places; 0: nobody can foresee them */
     volatile sig_atomic_t *interrupted; /* may be NULL */
+    /* About once a second while the range is read; bytes. NULL: nobody wants to know. */
+    void (*progress)(void *arg, uint64_t done, uint64_t total);
+    void *arg;
 };
 
 enum { CONTENT_INTERRUPTED = 1, CONTENT_NO_TIME = 2 }; /* the second one is content.c's own */

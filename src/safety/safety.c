@@ -55,6 +55,11 @@ static void check_items(struct item *items, size_t n, const struct sameness *sam
     localdisk_free(disks);
 }
 
+static void tell(void *arg, uint64_t done, uint64_t total) {
+    const struct item *it = arg;
+    it->wish->looking(it->wish->arg, it->target->label, done, total);
+}
+
 /* Reads what lies on each member that exists and was not refused yet. */
 static int look(struct item *items, size_t n, struct err *err) {
     for (size_t i = 0; i < n; i++) {
@@ -68,7 +73,15 @@ static int look(struct item *items, size_t n, struct err *err) {
         if (!it->wish->writes || item_is_refused(it)) continue;
         struct content *c = malloc(sizeof(*c));
         if (!c) return err_set(err, STATUS_TARGET, "no memory");
-        if (content_examine(m->backend, m->handle, &m->facts, it->target->clock, it->from, it->to, c, err) != 0) {
+        const struct content_wish wish = {.backend = m->backend,
+                                          .handle = m->handle,
+                                          .facts = &m->facts,
+                                          .clock = it->target->clock,
+                                          .from = it->from,
+                                          .to = it->to,
+                                          .progress = it->wish->looking ? tell : NULL,
+                                          .arg = it};
+        if (content_look(&wish, c, err) != 0) {
             free(c);
             return err_prefix(err, "%s: looking at what is on %s", it->target->label,
                               item_where(it, where, sizeof(where)));

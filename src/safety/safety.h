@@ -32,6 +32,9 @@ struct safety_wish {
     size_t n_destroy;
     bool allow_full;
     volatile sig_atomic_t *interrupted; /* NULL: never; looking is given up */
+    /* About once a second while a large range is looked at. NULL: nobody wants to know. */
+    void (*looking)(void *arg, const char *label, uint64_t done, uint64_t total);
+    void *arg;
     const char *sysfs, *proc; /* "/sys", "/proc"; tests give made-up ones */
 };
 

@@ -99,14 +99,8 @@ unsigned blockio_first_road(const struct backend *backend, const struct handle *
     return blockio_roads(backend, h) > 1 ? 1 : 0;
 }
 
-int blockio_open(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
-                 unsigned depth, uint32_t max_io, bool write, struct blockio **out, struct err *err) {
-    return blockio_open_road(backend, h, facts, clock, depth, max_io, write, 0, out, err);
-}
-
-int blockio_open_road(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
-                      unsigned depth, uint32_t max_io, bool write, unsigned road, struct blockio **out,
-                      struct err *err) {
+static int open_how(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
+                    unsigned depth, uint32_t max_io, struct attach_how how, struct blockio **out, struct err *err) {
     struct blockio *b = calloc(1, sizeof(*b));
 
     *out = NULL;
@@ -124,14 +118,12 @@ int blockio_open_road(const struct backend *backend, struct handle *h, const str
         b->requests[slot].slot = slot;
         b->free[b->n_free++] = &b->requests[slot];
     }
-    struct attach_how how = {.depth = b->depth,
-                             .max_io = b->max_io,
-                             .buffers = buffer_of(b, 0),
-                             .stride = b->stride,
-                             .clock = clock,
-                             .kinds = &b->kinds,
-                             .write = write,
-                             .road = road};
+    how.depth = b->depth;
+    how.max_io = b->max_io;
+    how.buffers = buffer_of(b, 0);
+    how.stride = b->stride;
+    how.clock = clock;
+    how.kinds = &b->kinds;
     if (backend->attach(h, &how, &b->context, err) != 0) {
         b->context = NULL;
         goto fail;
@@ -141,6 +133,24 @@ int blockio_open_road(const struct backend *backend, struct handle *h, const str
 fail:
     blockio_close(b);
     return -1;
+}
+
+int blockio_open(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
+                 unsigned depth, uint32_t max_io, bool write, struct blockio **out, struct err *err) {
+    return blockio_open_road(backend, h, facts, clock, depth, max_io, write, 0, out, err);
+}
+
+int blockio_open_road(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
+                      unsigned depth, uint32_t max_io, bool write, unsigned road, struct blockio **out,
+                      struct err *err) {
+    const struct attach_how how = {.write = write, .road = road};
+    return open_how(backend, h, facts, clock, depth, max_io, how, out, err);
+}
+
+int blockio_open_sealed(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
+                        unsigned depth, uint32_t max_io, const struct seal *seal, struct blockio **out, struct err *err) {
+    const struct attach_how how = {.write = true, .seal = *seal};
+    return open_how(backend, h, facts, clock, depth, max_io, how, out, err);
 }
 
 void blockio_close(struct blockio *b) {

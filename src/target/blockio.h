@@ -16,6 +16,9 @@ int blockio_open(const struct backend *backend, struct handle *h, const struct f
 int blockio_open_road(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
                       unsigned depth, uint32_t max_io, bool write, unsigned road, struct blockio **out,
                       struct err *err);
+/* For writing to an object that bears a seal (attach_how.seal). */
+int blockio_open_sealed(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
+                        unsigned depth, uint32_t max_io, const struct seal *seal, struct blockio **out, struct err *err);
 unsigned blockio_roads(const struct backend *backend, const struct handle *h); /* at least 1 */
 /* The road by which an object is examined before all are known to lead to it: 1, or 0 where there is one only. */
 unsigned blockio_first_road(const struct backend *backend, const struct handle *h);

@@ -74,7 +74,9 @@ for engine in native libiscsi; do
 		"'is t10.SAMEDISKOTHER0000' in runs['i']['error']" "runs['i']['window_ns'] < 1.49e9" "${p}['identity_checks'] == 1"
 	over
 	for kind in busy full attention transition; do
-		must play --put-off "$kind:40+100" # the first writes are those that are no load
+		# The first writes are no load; what is kept of them tells the LUN from another one of its name.
+		rm -f "$LAB/kept"
+		must play --store "$LAB/kept" --put-off "$kind:40+100"
 		write i="$url?engine=$engine&ping=no"
 		same "$engine, put off by '$kind' 40 times: exit status 0" "$status" 0
 		json "$engine, put off by '$kind' 40 times: counted, in the latency, no errors" r.json \
@@ -147,17 +149,20 @@ exchange() {
 	lab_tgtadm --mode logicalunit --op update --tid 1 --lun 1 --params "scsi_id=$2,scsi_sn=SAME"
 }
 
+# By another one, and by one that bears the very same names.
 for engine in native libiscsi; do
-	start run write.ini --runtime 6s --json r.json --destroy i=unknown-data i="$(lab_iscsi_url 1 engine=$engine)"
-	if reach "$engine, tgt's LUN is exchanged" 20 running; then
-		exchange "$LAB/second" SECOND
-		finish 20
-		ended "$engine, tgt's LUN is exchanged under load: exit status 3" 3 'samedisk: i: '
-		json "$engine, tgt's LUN is exchanged under load: lost" r.json "runs['i']['status'] == 'lost'"
-		same "$engine, tgt's LUN is exchanged under load: not a byte of the other is touched" \
-			"$(sha256sum <"$LAB/second")" "$sum"
-	fi
-	exchange "$LAB/first" FIRST
+	for id in SECOND FIRST; do
+		what="$engine, tgt's LUN is exchanged under load, the other is $id"
+		start run write.ini --runtime 6s --json r.json --destroy i=unknown-data i="$(lab_iscsi_url 1 engine=$engine)"
+		if reach "$what" 20 running; then
+			exchange "$LAB/second" $id
+			finish 20
+			ended "$what: exit status 3" 3 'samedisk: i: '
+			json "$what: lost" r.json "runs['i']['status'] == 'lost'"
+			same "$what: not a byte of it is touched" "$(sha256sum <"$LAB/second")" "$sum"
+		fi
+		exchange "$LAB/first" FIRST
+	done
 done
 
 # While another target has its turn: the LUN is not attached then.
