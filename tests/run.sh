@@ -89,6 +89,8 @@ check() { # NAME MAKE-ARGUMENTS -- CONFIGURE-ARGUMENTS
   done
 }
 
+# Configured in itself, a tree cannot be configured in other folders.
+[ ! -f config.status ] || { say "this tree was configured for a build in itself: make distclean first"; exit 1; }
 sh tests/lab/packages.sh install build servers tests || exit 1
 mkdir -p "$out"
 say "autogen"

@@ -319,6 +319,7 @@ static int attach_engine(struct handle *h, const struct attach_how *how, struct 
 
 static int block_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
     char why[240];
+    if (how->write) devguard_seal(h->guard, &how->seal);
     if (!devguard_same(h->guard, why, sizeof why)) return err_set(err, STATUS_TARGET, "%s", why);
     struct context *c = calloc(1, sizeof *c);
     if (!c) return err_set(err, STATUS_TARGET, "out of memory");

@@ -29,6 +29,10 @@ struct disk {
 
 struct devguard {
     atomic_uint doubts;       /* I/Os that failed */
+    atomic_int sealed;        /* 0: not yet; 1: somebody is about to; 2: `seal` holds */
+    uint64_t seal_at;
+    size_t seal_len;
+    char seal[SEAL_MAX];
     int fd;                   /* the caller's */
     uint64_t size, sequence;
     unsigned n, named;        /* disks; of them, with a unit */
@@ -82,6 +86,31 @@ void devguard_free(struct devguard *g) {
     free(g);
 }
 
+#define SEAL_READ 65536u /* alignment and length of a read that every descriptor allows; a logical block is not larger */
+
+void devguard_seal(struct devguard *g, const struct seal *seal) {
+    int none = 0;
+    if (!g || !seal->len || seal->len > SEAL_MAX || !atomic_compare_exchange_strong(&g->sealed, &none, 1)) return;
+    g->seal_at = seal->offset;
+    g->seal_len = seal->len;
+    memcpy(g->seal, seal->bytes, seal->len);
+    atomic_store(&g->sealed, 2);
+}
+
+/* False: other bytes are there. Where they cannot be read, the disks' names have to do. */
+static bool seal_is_there(const struct devguard *g, char *why, size_t len) {
+    if (atomic_load(&g->sealed) != 2) return true;
+    uint64_t from = g->seal_at / SEAL_READ * SEAL_READ, within = g->seal_at - from;
+    char *buf = aligned_alloc(SEAL_READ, SEAL_READ);
+    ssize_t n = buf && within + g->seal_len <= SEAL_READ ? pread(g->fd, buf, SEAL_READ, (off_t)from) : -1;
+    bool same = n < (ssize_t)(within + g->seal_len) || memcmp(buf + within, g->seal, g->seal_len) == 0;
+    free(buf);
+    if (!same)
+        snprintf(why, len, "the device is another disk now, by the same name: the record of who writes to it is not in it, "
+                 "or was overwritten; nothing more is written");
+    return same;
+}
+
 static bool other(char *why, size_t len, const char *name, const char *was, const char *is) {
     snprintf(why, len, "%s%s is another disk now (it was %s, and is %s); nothing more is written", *name ? "/dev/" : "",
              *name ? name : "the device", was, is);
@@ -118,7 +147,7 @@ bool devguard_same(const struct devguard *g, char *why, size_t len) {
         if (strcmp(unit, d->unit)) return other(why, len, d->name, d->unit, *unit ? unit : "without a name");
         answered++;
     }
-    if (answered || !g->named) return true;
+    if (answered || !g->named) return seal_is_there(g, why, len);
     snprintf(why, len, "the device does not answer what it is, after an error; nothing more is written");
     return false;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "backends/backend.h"
 #include "base/kinds.h"
 
 struct devguard; /* several threads may ask it at once */
@@ -20,6 +21,9 @@ uint64_t devguard_sequence(int fd);
  * NULL: no memory. */
 struct devguard *devguard_new(const char *sys, dev_t dev, int fd, char *stale, size_t stale_len);
 void devguard_free(struct devguard *g);
+/* From now on these bytes, which were written to the device, must be found there, too; the first ones stay. A device that
+ * names itself like another one is known by nothing else. */
+void devguard_seal(struct devguard *g, const struct seal *seal);
 /* Asks all of it again: false if it is another disk now or nobody can tell, with words why. Blocks for milliseconds, of
  * a disk that does not answer for seconds. */
 bool devguard_same(const struct devguard *g, char *why, size_t len);

@@ -20,7 +20,7 @@ void plan_text_duration(const struct plan *plan, char *buf, size_t len) {
     char all[64], runs[64], fill[64], prepare[160] = "";
     uint64_t run_ns = plan_run_ns(plan), prepare_ns = plan_prepare_ns(plan);
     if (prepare_ns)
-        snprintf(prepare, sizeof prepare, ", and %s of preparation if the targets are filled at 100 MiB/s",
+        snprintf(prepare, sizeof prepare, ", and %s of preparation if the targets are read and filled at 100 MiB/s",
                  units_duration_human(fill, sizeof fill, prepare_ns));
     snprintf(buf, len, "expected duration %s: %s for %u run%s with ramps in %u round%s%s",
              units_duration_human(all, sizeof all, run_ns + prepare_ns),

@@ -9,6 +9,7 @@
 
 #include "backends/stripe.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/dirs.h"
 #include "cli/output.h"
@@ -204,6 +205,17 @@ static void say_sameness(const struct run_plan *r) {
         }
 }
 
+/* A large range takes a while, before there is any other sign of life. */
+static void say_looking(void *arg, const char *label, uint64_t done, uint64_t total) {
+    struct run_plan *r = arg;
+    int64_t now = clock_now(&r->clock);
+    char size[32];
+    if (now - r->said_looking < 5 * NS_PER_SEC) return;
+    r->said_looking = now;
+    run_note(r, "%s: looking at what lies on it, %.0f %% of %s", label, total ? 100.0 * (double)done / (double)total : 0,
+             units_size_human(size, sizeof size, total));
+}
+
 static enum status examine(struct run_plan *r) {
     struct err err;
     r->wish = (struct safety_wish){.targets = r->plan.targets,
@@ -214,6 +226,8 @@ static enum status examine(struct run_plan *r) {
                                    .destroy = r->destroy,
                                    .n_destroy = r->args->options.destroy.n,
                                    .allow_full = r->args->options.allow_full,
+                                   .looking = say_looking,
+                                   .arg = r,
                                    .sysfs = "/sys",
                                    .proc = "/proc"};
     plan_written_range(&r->plan, &r->wish.write_from, &r->wish.write_to);

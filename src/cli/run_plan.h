@@ -22,6 +22,7 @@ struct run_plan {
     struct safety_wish wish;
     struct safety_report report;
     unsigned lost;                 /* targets left out */
+    int64_t said_looking;          /* when it was said that a range is being looked at */
 };
 
 /* Errors are printed (complain), notes too unless --quiet; the exit status is returned. run_plan_free in any case. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "engine/seal.h"
 #include "pattern/mark.h"
 #include "target/blockio.h"
 
@@ -48,8 +49,7 @@ static int stream(const struct prepare *p, enum io_op op, struct err *err) {
     unsigned depth = t->facts.max_depth && t->facts.max_depth < STREAM_DEPTH ? t->facts.max_depth : STREAM_DEPTH;
     /* Numbered by their places: two parts of one target that are filled apart never come to the same numbers. */
     data_init(&pass.data, p->run_tag, p->from / MARK_STEP, p->note);
-    struct seal seal = {.len = 0};
-    if (p->note) seal = (struct seal){data_note_at(p->note), p->note->bytes, p->note->len};
+    const struct seal seal = seal_of_note(p->note);
     int opened = op == IO_WRITE ? blockio_open_sealed(t->backend, t->handle, &t->facts, t->clock, depth,
                                                       stream_io(&t->facts), &seal, &io, err)
                                 : blockio_open(t->backend, t->handle, &t->facts, t->clock, depth, stream_io(&t->facts),

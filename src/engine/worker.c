@@ -8,6 +8,7 @@
 
 #include "engine/account.h"
 #include "engine/cpu.h"
+#include "engine/seal.h"
 
 /* What is out when a run was stopped gets so long to come back. */
 #define STOPPED_DRAIN (3 * NS_PER_SEC)
@@ -60,8 +61,8 @@ int worker_attach(struct worker *w, struct err *err) {
                              .stride = w->stride,
                              .clock = w->clock,
                              .kinds = &w->kinds,
-                             .write = pattern_writes(p)};
-    if (w->note) how.seal = (struct seal){data_note_at(w->note), w->note->bytes, w->note->len};
+                             .write = pattern_writes(p),
+                             .seal = seal_of_note(w->note)};
     if (w->backend->attach(w->handle, &how, &w->context, err) != 0) {
         w->context = NULL;
         return -1;

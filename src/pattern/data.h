@@ -28,14 +28,10 @@ struct data_note {
     uint64_t offset;
     const void *bytes; /* not owned; must not change while somebody writes */
     size_t len;        /* at most DATA_NOTE_MAX */
+    size_t known_at, known_len; /* of them, those by which the object is known again: equal in all notes of one invocation */
 };
 
 typedef uint64_t data_fill(void *buf, size_t sectors, uint64_t key);
-
-/* Where in the target its bytes stand. */
-static inline uint64_t data_note_at(const struct data_note *n) {
-    return n->offset + DATA_NOTE_AT;
-}
 
 struct data { /* what one writer needs; nothing in it is allocated */
     data_fill *fill; /* the way of this CPU */

@@ -16,7 +16,8 @@ void claim_place(struct claim *c, struct target *t, uint64_t from, uint64_t to) 
     c->at = (from + unit - 1) / unit * unit;
     if (t->lost || !t->handle || t->facts.kind == OBJECT_NULL || c->at >= to || to - c->at < unit) return;
     c->unit = unit;
-    c->note = (struct data_note){.offset = c->at, .bytes = c->bytes, .len = OWNER_SIZE};
+    c->note = (struct data_note){.offset = c->at, .bytes = c->bytes, .len = OWNER_SIZE,
+                                .known_at = OWNER_TOKEN_AT, .known_len = sizeof(((struct owner *)0)->token)};
 }
 
 static int open_io(const struct claim *c, bool write, struct blockio **io, unsigned char **buf, struct err *err) {

@@ -312,7 +312,9 @@ const char *content_describe(const struct content *c, char *buf, size_t len) {
         snprintf(buf, len, "all zeros%s", c->range && c->looked >= c->range ? " (all of it was read)"
                                                                           : share_words(c, share, sizeof(share)));
         break;
-    case CONTENT_OWN: snprintf(buf, len, "samedisk data%s", share_words(c, share, sizeof(share))); break;
+    case CONTENT_OWN:
+        snprintf(buf, len, "samedisk data%s%s", c->zeros ? " and zeros" : "", share_words(c, share, sizeof(share)));
+        break;
     case CONTENT_UNKNOWN:
         snprintf(buf, len, "unknown data (%u of %u blocks read, the first at offset %" PRIu64 ")", c->foreign,
                  c->foreign + c->ours + c->zeros, c->first_foreign);

@@ -82,6 +82,7 @@ struct image { /* little-endian */
     uint8_t token[16], boot[16];
     char host[64];
 };
+_Static_assert(offsetof(struct image, token) == OWNER_TOKEN_AT, "by it the object is known again");
 _Static_assert(sizeof(struct image) == OWNER_SIZE - 16, "no holes, and 16 bytes for what may come");
 
 void owner_encode(const struct owner *o, void *bytes) {

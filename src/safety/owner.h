@@ -36,6 +36,7 @@ enum owner_verdict {
 void owner_self(struct owner *o, const char *proc);
 /* As it stands in a block: exactly OWNER_SIZE bytes. */
 #define OWNER_SIZE 160
+#define OWNER_TOKEN_AT 48 /* where in it the token stands */
 _Static_assert(OWNER_SIZE <= DATA_NOTE_MAX, "a record is a note");
 void owner_encode(const struct owner *o, void *bytes);
 /* The record of a block of at least 512 bytes; false: there is none. */

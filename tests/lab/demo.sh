@@ -141,8 +141,13 @@ if [ -n "${SAMEDISK:-}" ]; then
 	sh "$home/packages.sh" install servers
 else
 	sh "$home/packages.sh" install build servers
-	build
-	SAMEDISK=$top/build-demo/samedisk
+	if [ -f "$top/config.status" ]; then # built in the tree, which then cannot be built elsewhere
+		make -s -C "$top" -j"$(nproc)" samedisk >/dev/null
+		SAMEDISK=$top/samedisk
+	else
+		build
+		SAMEDISK=$top/build-demo/samedisk
+	fi
 fi
 echo "starting an NFS server, an iSCSI target and a loop device, with files of $size in ${dir:-${TMPDIR:-/var/tmp}}"
 exec sh "$home/filer.sh" --size "$size" ${dir:+--dir "$dir"} loopback -- \

@@ -111,7 +111,7 @@ static bool record_of(const struct bench *b, unsigned i, uint64_t at, struct own
 /* Somebody's record at `at` of fake `i`. */
 static void leave_record(struct bench *b, unsigned i, uint64_t at, const struct owner *o) {
     unsigned char block[4096], bytes[OWNER_SIZE];
-    struct data_note note = {at, bytes, OWNER_SIZE};
+    struct data_note note = {.offset = at, .bytes = bytes, .len = OWNER_SIZE};
     struct data data;
 
     owner_encode(o, bytes);
