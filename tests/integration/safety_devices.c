@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/blkpg.h>
+#include <linux/fs.h>
 #include <linux/loop.h>
 #include <sched.h>
 #include <stdio.h>
@@ -492,6 +493,28 @@ static void a_device_that_came_back(void **state) {
     assert_true(b->target[0].member[0].facts.incarnation > before);
 }
 
+/* Behind a name that says nothing another object may stand: what was written is what counts. */
+static void a_device_by_what_was_written(void **state) {
+    static const char written[16] = "0123456789abcde";
+    struct bench *b = *state;
+    const struct seal seal = {.offset = 8192 + 72, .bytes = written, .len = sizeof(written)};
+    struct blockio *io;
+
+    NEED_ROOT();
+    assert_int_equal(attach_loop(b), 0);
+    member(b, 0, "fc", &backend_block, b->loop);
+    assert_int_equal(target_open_read(&b->target[0], &b->err), 0);
+    assert_int_equal(target_member_reopen(&b->target[0], 0, OPEN_WRITE, 0, &b->err), 0);
+    const struct member *m = &b->target[0].member[0];
+    assert_int_equal(pwrite(b->image_fd, written, sizeof(written), (off_t)seal.offset), sizeof(written));
+    assert_int_equal(ioctl(b->loop_fd, BLKFLSBUF), 0);
+    assert_int_equal(blockio_open_sealed(m->backend, m->handle, &m->facts, b->target[0].clock, 1, 4096, &seal, &io, &b->err), 0);
+    blockio_close(io);
+    assert_int_equal(pwrite(b->image_fd, "x", 1, (off_t)seal.offset), 1);
+    assert_int_equal(blockio_open_sealed(m->backend, m->handle, &m->facts, b->target[0].clock, 1, 4096, &seal, &io, &b->err), -1);
+    assert_non_null(strstr(b->err.msg, "another disk now"));
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(a_mounted_device), T(a_swap_device), T(partitions_in_use),
@@ -499,7 +522,7 @@ int main(void) {
                                        T(a_loop_device_on_a_whole_with_a_mounted_part),
                                        T(a_file_behind_a_loop_device), T(a_free_device_is_written_and_used_again),
                                        T(used_where_nobody_sees_it),
-                                       T(a_device_that_came_back)};
+                                       T(a_device_that_came_back), T(a_device_by_what_was_written)};
     may_run = geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0 && unshare(CLONE_NEWNS) == 0 &&
               /* EINVAL: in a chroot "/" is no mount point, and its mounts are private already */
               (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 || errno == EINVAL);
