@@ -17,7 +17,7 @@ for source in "$top"/tests/fuzz/fuzz_*.c; do
   fuzz_nfs_*) more="$top/backends/nfs/nfs_wire.c" ;;
   fuzz_iscsi_*)
     more=$top/backends/net/sock.c
-    for part in chap context crc32c 'done' hash in keys login luns out wire words; do
+    for part in again chap context crc32c 'done' facts hash hold in keys login luns out recheck wire words; do
       more="$more $top/backends/iscsi/iscsi_$part.c"
     done ;;
   *) more= ;;
