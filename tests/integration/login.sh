@@ -96,6 +96,16 @@ for what in trickle nop-flood; do
 		--rounds 1 --only '1m*read' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s&ping=no"
 done
 
+# A flood that is one call of the library: what it does not answer must not last.
+for engine in native libiscsi; do
+	odd r-flood at=read do=nop-flood
+	begin=$(date +%s%N)
+	expect "read: nop-flood, $engine" 3 'timeout=' "$SAMEDISK" run --rw read --size 1m --io_size 1m --ramp_time 0 \
+		--prepare none --rounds 1 --only '1m*read' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s&ping=no&engine=$engine"
+	took=$((($(date +%s%N) - begin) / 1000000))
+	test_that "read: nop-flood, $engine: in time ($took ms)" [ "$took" -le 8000 ]
+done
+
 # ---- strict ----
 
 for how in reject value status; do

@@ -122,8 +122,9 @@ class Conn:
             d = self.header(0x20, 0x80, 0, b'\xff' * 4)
             d[20:24] = b'\0\0\0\7' if what.endswith('asking') else b'\xff' * 4
             threading.Thread(target=self.drain, daemon=True).start()
+            flood = bytes(d) * 20000  # faster than anybody reads it
             while True:
-                self.sock.sendall(bytes(d) * 500)
+                self.sock.sendall(flood)
         elif what == 'continue':
             h[1], h[5:8] = (h[1] & 0x0c) | 0x40, b'\0\0\6'
             self.send(h, b'X-a=b\0')
