@@ -58,8 +58,10 @@ odd l-async at=login do=async
 bounded 'login: async' 2 'ends the connection' "iscsi://127.0.0.1:$port/$iqn/0?timeout=5s"
 for what in trickle silent; do
 	odd "l-$what" at=login do="$what"
-	bounded "login: $what" 4 'no answer*timeout=' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
+	bounded "login: $what" 4 'no answer*timeout=*is this an iSCSI portal?' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
 done
+odd l-web at=login do=web
+bounded 'login: a web server' 2 'no login response*is this an iSCSI portal?' "iscsi://127.0.0.1:$port/$iqn/0?timeout=5s"
 for what in data-beyond r2t garbage oversize wrong-itt reject async close; do
 	odd "c-$what" at=command do="$what"
 	bounded "command: $what" 2 "127.0.0.1:$port*command" "iscsi://127.0.0.1:$port/$iqn/0?timeout=5s"

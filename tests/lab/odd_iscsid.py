@@ -8,7 +8,7 @@ discovery session. For clients' tests; the data path is canned_iscsid's affair.
 at=login|command|read|discovery do=WHAT   what it does there, in place of an answer:
   login, command, read (the first READ): data-in r2t reject async garbage oversize wrong-itt trickle (1 to 7 bytes at a time) nop-flood
         nop-flood-asking silent close
-  login: continue (the C bit, for ever), keys (64 KiB in one go), never-done
+  login: web (as a web server answers), continue (the C bit, for ever), keys (64 KiB in one go), never-done
   command: data-beyond (more than was asked for), unit-attention and busy (for ever)
   discovery: endless (never the F bit)
 redirect=ADDRESS before=auth|chap    sends every login on, at once or when CHAP is through
@@ -134,6 +134,9 @@ class Conn:
         elif what == 'never-done':
             h[1] &= 0x0c
             self.send(h, b'')
+        elif what == 'web':
+            self.sock.sendall(b'HTTP/1.1 400 Bad Request\r\nConnection: keep-alive\r\n\r\n')
+            self.drain()
         elif what == 'silent':
             self.drain()
         elif what in ('unit-attention', 'busy'):
