@@ -12,12 +12,9 @@
 
 bool iscsibe_report_luns(struct iscsibe_session *s, struct iscsibe_reply *reply) {
     const uint8_t cdb[12] = { 0xa0, [7] = 1 }; /* 65536 bytes: 8191 LUNs */
-    struct err ignored;
 
-    if (iscsibe_command(s, 0, cdb, sizeof cdb, 65536, reply, &ignored) == 0 && reply->status == SCSI_STATUS_GOOD)
-        return true;
-    return !s->dead && iscsibe_command(s, REPORT_LUNS_WLUN, cdb, sizeof cdb, 65536, reply, &ignored) == 0 &&
-           reply->status == SCSI_STATUS_GOOD;
+    if (iscsibe_ask_lun(s, 0, cdb, sizeof cdb, 65536, reply)) return true;
+    return !s->dead && iscsibe_ask_lun(s, REPORT_LUNS_WLUN, cdb, sizeof cdb, 65536, reply);
 }
 
 int iscsibe_no_such_lun(struct iscsibe_session *s, const char *why, struct err *err) {
@@ -32,7 +29,7 @@ int iscsibe_no_such_lun(struct iscsibe_session *s, const char *why, struct err *
 int iscsibe_ready(struct iscsibe_session *s, bool *reserved, struct err *err) {
     static const struct timespec pause = { .tv_nsec = 200 * NS_PER_MS };
     const uint8_t cdb[6] = { 0x00 };
-    int64_t end = sock_now() + s->login->timeout;
+    int64_t end = s->deadline ? s->deadline : sock_now() + s->login->timeout;
     struct iscsibe_reply reply;
     char words[160];
 
@@ -62,33 +59,35 @@ int iscsibe_capacity(struct iscsibe_session *s, struct iscsibe_capacity *out, st
     struct iscsibe_reply reply;
     char words[160] = "";
 
-    if (iscsibe_ask(s, cdb16, sizeof cdb16, 32, &reply)) {
+    if (iscsibe_command(s, s->login->wire, cdb16, sizeof cdb16, 32, &reply, err) != 0) return -1;
+    if (reply.status == SCSI_STATUS_GOOD) {
         if (iscsibe_parse_capacity16(reply.data, reply.len, out)) return 0;
         return err_set(err, STATUS_TARGET, "READ CAPACITY(16): the answer makes no sense");
     }
-    if (!s->dead && iscsibe_ask(s, cdb10, sizeof cdb10, 8, &reply) &&
-        iscsibe_parse_capacity10(reply.data, reply.len, out))
-        return 0;
-    if (s->dead) {
-        *err = s->cause;
-        return -1;
+    if (iscsibe_not_there(&reply)) {
+        if (iscsibe_command(s, s->login->wire, cdb10, sizeof cdb10, 8, &reply, err) != 0) return -1;
+        if (reply.status == SCSI_STATUS_GOOD && iscsibe_parse_capacity10(reply.data, reply.len, out)) return 0;
     }
     return err_set(err, STATUS_TARGET, "READ CAPACITY: %s", iscsibe_reply_words(&reply, words, sizeof words));
 }
 
-unsigned iscsibe_identify(struct iscsibe_session *s, bool has83, bool has80, const struct iscsibe_inquiry *inquiry,
-                          char out[FACTS_IDENTITIES][128], bool *weak, uint8_t *keep, size_t *n83) {
+int iscsibe_identify(struct iscsibe_session *s, bool has83, bool has80, const struct iscsibe_inquiry *inquiry,
+                     char out[FACTS_IDENTITIES][128], bool *weak, uint8_t *keep, size_t *n83, struct err *err) {
     struct iscsibe_reply reply;
+    int there;
 
     memset(out, 0, FACTS_IDENTITIES * sizeof out[0]);
     *n83 = 0;
-    if (has83 && iscsibe_vpd(s, 0x83, &reply)) {
+    there = has83 ? iscsibe_vpd_must(s, 0x83, &reply, err) : 0;
+    if (there < 0) return -1;
+    if (there) {
         *n83 = reply.len;
         memcpy(keep, reply.data, reply.len);
     }
-    reply.len = 0;
-    if (!has80 || !iscsibe_vpd(s, 0x80, &reply)) reply.len = 0;
-    return iscsibe_identities(keep, *n83, s->data, reply.len, inquiry, out, FACTS_IDENTITIES, weak);
+    there = has80 ? iscsibe_vpd_must(s, 0x80, &reply, err) : 0;
+    if (there < 0) return -1;
+    if (!there) reply.len = 0;
+    return (int)iscsibe_identities(keep, *n83, s->data, reply.len, inquiry, out, FACTS_IDENTITIES, weak);
 }
 
 int iscsibe_ask_alua(struct iscsibe_session *s, unsigned tpgs, const uint8_t *vpd83, size_t n83, bool nonoptimized,
@@ -121,7 +120,7 @@ int iscsibe_check_size(const struct iscsibe_capacity *now, const struct handle *
                    (unsigned long long)(h->size / h->block), h->block, is, (unsigned long long)now->blocks);
 }
 
-int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err) {
+static int same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err) {
     char identity[FACTS_IDENTITIES][128];
     struct iscsibe_inquiry inquiry = { .vendor = "" };
     struct iscsibe_capacity capacity;
@@ -135,11 +134,9 @@ int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct e
     if (reserved) return err_set(err, STATUS_TARGET, "the LUN is reserved by another initiator (RESERVATION CONFLICT)");
     if (iscsibe_capacity(s, &capacity, err) != 0) return -1;
     if (iscsibe_ask(s, cdb, sizeof cdb, 96, &reply)) iscsibe_parse_inquiry(reply.data, reply.len, &inquiry);
-    iscsibe_identify(s, h->vpd83, h->vpd80, &inquiry, identity, &weak, vpd83, &n83);
-    if (s->dead) {
-        *err = s->cause;
-        return err_prefix(err, "the session was lost while the LUN was checked");
-    }
+    if (s->dead) *err = s->cause;
+    if (s->dead || iscsibe_identify(s, h->vpd83, h->vpd80, &inquiry, identity, &weak, vpd83, &n83, err) < 0)
+        return s->dead ? err_prefix(err, "the session was lost while the LUN was checked") : -1;
     for (unsigned i = 0; i < FACTS_IDENTITIES; i++)
         if (strcmp(identity[i], h->identity[i]) != 0)
             return err_set(err, STATUS_TARGET, "the LUN is another one than was opened: %s, not %s",
@@ -147,4 +144,11 @@ int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct e
                            *h->identity[i] ? h->identity[i] : "without a name");
     if (iscsibe_check_size(&capacity, h, &s->grown, err) != 0) return -1;
     return iscsibe_ask_alua(s, inquiry.tpgs, vpd83, n83, h->nonoptimized, err);
+}
+
+int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err) {
+    s->deadline = sock_now() + s->login->timeout;
+    int rc = same_lun(s, h, err);
+    s->deadline = 0;
+    return rc;
 }

@@ -15,8 +15,7 @@ static bool hinted_missing(struct iscsibe_session *s, uint8_t opcode) {
 static bool tried_missing(struct iscsibe_session *s, uint8_t opcode) {
     const uint8_t cdb[16] = { opcode, [8] = opcode == SYNC_10, [13] = opcode == SYNC_16 };
     struct iscsibe_reply reply;
-    struct err ignored;
-    return iscsibe_command(s, s->login->wire, cdb, opcode == SYNC_16 ? 16 : 10, 0, &reply, &ignored) == 0 &&
+    return !iscsibe_ask(s, cdb, opcode == SYNC_16 ? 16 : 10, 0, &reply) &&
            reply.status == SCSI_STATUS_CHECK_CONDITION && reply.key == SCSI_SENSE_ILLEGAL_REQUEST &&
            reply.ascq == 0x2000;
 }
@@ -28,8 +27,9 @@ void iscsibe_ask_flush(struct iscsibe_session *s, struct handle *h, struct facts
     h->sync_op = SYNC_16;
     if (!through && missing(s, SYNC_16)) h->sync_op = missing(s, SYNC_10) ? 0 : SYNC_10;
     f->can_flush = through || h->sync_op;
-    kv_text(&f->negotiated, "flush_by", "%s", through ? "nothing: the cache is write-through" :
-            h->sync_op == SYNC_16 ? "SYNCHRONIZE CACHE(16)" : h->sync_op ? "SYNCHRONIZE CACHE(10)" : "not possible");
+    kv_text(&f->negotiated, "flush_by", "%s%s", through ? "nothing: the cache is write-through" :
+            h->sync_op == SYNC_16 ? "SYNCHRONIZE CACHE(16)" : h->sync_op ? "SYNCHRONIZE CACHE(10)" : "not possible",
+            through || h->writable || !h->sync_op ? "" : ", not tried");
     kv_text(&f->negotiated, "durable_by", "%s", through ? "write-through" : f->dpofua == ANSWER_YES ? "fua" :
             h->sync_op ? "cache sync" : "not possible");
     if (!f->can_flush)

@@ -114,7 +114,17 @@ void iscsibe_lib_sync(struct context *c, struct slot *s) {
 /* Every request that is still out comes back with an error, once, and the library's context goes, so that neither it
  * nor a late reply can touch a buffer any more. Never called inside a callback. */
 static void lose(struct context *c, int error, const char *kind, const char *text) {
+    char words[120];
+
     if (c->lost) return;
+    if (libguard_stop(c->guard)) {
+        error = ETIMEDOUT;
+        kind = "timeout";
+        snprintf(words, sizeof words, "the target sent for longer than %lld ms (timeout=), but not what was asked for",
+                 (long long)(c->timeout / NS_PER_MS));
+        text = words;
+    }
+    c->guard = NULL;
     c->lost = true;
     c->lost_error = error;
     kinds_lost(c->kinds, kind, text);
@@ -146,7 +156,10 @@ static void give_up(struct context *c) {
 
 static void service_once(struct context *c, int events) {
     char why[240];
+    unsigned calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
+    atomic_store_explicit(&c->calls, calls + 1, memory_order_relaxed);
     int rc = iscsi_service(c->iscsi, events);
+    atomic_store_explicit(&c->calls, calls + 2, memory_order_relaxed);
     if (c->give_up) give_up(c);
     else if (rc != 0 || c->broken) lose(c, ECONNRESET, "connection lost", iscsibe_session_why(c->s, why, sizeof why));
     else if (c->unsent && !pending(c)) c->unsent = false;
@@ -340,6 +353,13 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
     }
     c->iscsi = c->s->iscsi;
     c->fd = iscsi_get_fd(c->iscsi);
+    c->guard = libguard_start(c->fd, c->timeout, &c->calls);
+    if (!c->guard) {
+        err_set(err, STATUS_TARGET, "%s: no memory, or no thread, to watch over libiscsi", h->where);
+        iscsibe_session_close(c->s);
+        context_free(c);
+        return -1;
+    }
     c->counts.attentions = c->s->unit_attentions;
     c->t_scan = c->asked = sock_now();
     *out = c;
@@ -349,6 +369,7 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
 static void libiscsi_detach(struct context *c) {
     int64_t end = sock_now() + DRAIN_NS, now;
     while (!c->lost && c->lent && (now = sock_now()) < end) round_trip(c, end - now);
+    if (libguard_stop(c->guard) && c->s) c->s->dead = true;
     if (c->s && c->lent) c->s->dead = true; /* the target does not answer: it would not answer a logout either */
     c->closing = true;
     iscsibe_session_close(c->s);

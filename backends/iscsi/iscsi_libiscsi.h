@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "backends/iscsi/iscsi_again.h"
+#include "backends/iscsi/iscsi_libiscsi_guard.h"
 #include "backends/iscsi/iscsi_recheck.h"
 #include "backends/iscsi/iscsi_session.h"
 
@@ -59,6 +60,8 @@ struct context {
     uint8_t check_data[RECHECK_ALLOC];
     unsigned check_alloc;
     int64_t asked, held_since;      /* of sock_now() */
+    struct libguard *guard;         /* NULL once lost */
+    _Atomic unsigned calls;         /* of the library, twice: odd inside one */
     bool may_write, lost;
     int lost_error;                 /* errno of why */
     bool broken;                    /* callbacks have said that the session is gone */

@@ -63,6 +63,10 @@ static int recv_all(int fd, uint8_t *p, size_t len, int64_t end, struct err *err
 
 /* ---- PDUs ---- */
 
+static bool of_login(unsigned opcode) {
+    return opcode == ISCSI_LOGIN_RESPONSE || opcode == ISCSI_REJECT || opcode == ISCSI_ASYNC;
+}
+
 int iscsibe_link_recv(struct iscsibe_link *l, uint8_t bhs[ISCSI_BHS], uint8_t *data, uint32_t max, uint32_t *len,
                       int64_t end, struct err *err) {
     struct iscsiw_in in = { .max_data = max, .header_digest = l->full_feature && l->terms.value[KEY_HEADER_DIGEST],
@@ -71,6 +75,9 @@ int iscsibe_link_recv(struct iscsibe_link *l, uint8_t bhs[ISCSI_BHS], uint8_t *d
     size_t used;
 
     if (recv_all(l->fd, header, ISCSI_BHS, end, err) != 0) return -1;
+    if (!l->full_feature && !of_login(header[0] & ISCSI_OPCODE)) /* its lengths mean nothing: what they announce never comes */
+        return err_set(err, STATUS_TARGET, "the answer is no login response (opcode %02Xh): is this an iSCSI portal?",
+                       header[0] & ISCSI_OPCODE);
     size_t rest = (size_t)header[AT_AHS] * 4 + (in.header_digest ? 4 : 0);
     if (rest && recv_all(l->fd, header + ISCSI_BHS, rest, end, err) != 0) return -1;
     enum iscsiw_event event = iscsiw_in_step(&in, header, ISCSI_BHS + rest, &used);
@@ -132,11 +139,17 @@ static int split_portal(const char *portal, char host[ISCSI_NAME_SIZE], unsigned
     return 0;
 }
 
-/* LIO does not answer an offer without CHAP where it requires it, but closes the connection. */
-static void name_silence(const struct iscsibe_talk *t, struct err *err) {
+/* What it may mean that there is no answer to the first request. LIO does not answer an offer without CHAP where it
+ * requires it, but closes the connection. */
+static void name_silence(const struct iscsibe_talk *t, bool late, struct err *err) {
     char cause[200];
-    if (t->step != TALK_AUTH || t->rounds || *t->who->user) return;
     snprintf(cause, sizeof cause, "%.199s", err->msg);
+    if (late) {
+        if (!t->rounds && t->step == TALK_AUTH)
+            err_set(err, STATUS_TARGET, "%s: is this an iSCSI portal? (an NFS or web port answers like this)", cause);
+        return;
+    }
+    if (t->step != TALK_AUTH || t->rounds || *t->who->user) return;
     err_set(err, STATUS_TARGET, "%s before it answered. Some targets do so where they require CHAP: user= and "
             "password_file=", cause);
 }
@@ -150,7 +163,7 @@ static int talk(struct iscsibe_link *l, struct iscsibe_talk *t, int64_t end, str
         if (send_all(l->fd, t->out, t->out_len, end, err) != 0 ||
             iscsibe_link_recv(l, bhs, l->segment, LOGIN_DATA_MAX, &len, end, err) != 0) {
             err_prefix(err, "login");
-            if (sock_now() < end) name_silence(t, err);
+            name_silence(t, sock_now() >= end, err);
             next = TALK_FAILED;
         } else {
             next = iscsibe_talk_answer(t, bhs, l->segment, len, err);

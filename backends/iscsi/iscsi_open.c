@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "backends/iscsi/iscsi_again.h"
 #include "backends/iscsi/iscsi_session.h"
 #include "backends/net/sock.h"
 #include "base/text.h"
@@ -106,20 +107,23 @@ static int inquire(struct opening *o, struct err *err) {
     return iscsibe_no_such_lun(o->s, words, err);
 }
 
-static void list_pages(struct opening *o) {
+static int list_pages(struct opening *o, struct err *err) {
     struct iscsibe_reply reply;
-    if (!iscsibe_vpd(o->s, 0x00, &reply)) return;
+    int there = iscsibe_vpd_must(o->s, 0x00, &reply, err);
+    if (there < 1) return there;
     o->h->vpd83 = iscsibe_vpd_has(reply.data, reply.len, 0x83);
     o->h->vpd80 = iscsibe_vpd_has(reply.data, reply.len, 0x80);
     o->b0 = iscsibe_vpd_has(reply.data, reply.len, 0xb0);
     o->b1 = iscsibe_vpd_has(reply.data, reply.len, 0xb1);
     o->b2 = iscsibe_vpd_has(reply.data, reply.len, 0xb2);
+    return 0;
 }
 
-static void ask_identity(struct opening *o) {
+static int ask_identity(struct opening *o, struct err *err) {
     bool weak;
-    unsigned n =
-        iscsibe_identify(o->s, o->h->vpd83, o->h->vpd80, &o->inquiry, o->h->identity, &weak, o->vpd83, &o->n83);
+    int n =
+        iscsibe_identify(o->s, o->h->vpd83, o->h->vpd80, &o->inquiry, o->h->identity, &weak, o->vpd83, &o->n83, err);
+    if (n < 0) return -1;
     memcpy(o->facts->identity, o->h->identity, sizeof o->facts->identity);
     if (n == 0)
         kv_text(&o->facts->warnings, "no-identity",
@@ -129,6 +133,7 @@ static void ask_identity(struct opening *o) {
                 "%s is not unique in the world (no registered company id): another "
                 "target may use the same",
                 o->h->identity[0]);
+    return 0;
 }
 
 static void ask_limits(struct opening *o) {
@@ -159,16 +164,28 @@ static void ask_limits(struct opening *o) {
     o->facts->max_io = (uint32_t)(max - max % block);
 }
 
+static bool put_off(const struct iscsibe_reply *r) {
+    return iscsibe_again_kind((unsigned)r->status, r->key, r->ascq) != AGAIN_NOT;
+}
+
+/* Of a question that brought nothing to read. */
+static const char *words_of(const struct iscsibe_reply *r, char *buf, size_t len) {
+    if (r->status != SCSI_STATUS_GOOD) return iscsibe_reply_words(r, buf, len);
+    snprintf(buf, len, "an answer of %zu bytes, too short", r->len);
+    return buf;
+}
+
 static void ask_cache(struct opening *o) {
     const uint8_t ten[10] = { 0x5a, 0x08, 0x08, [8] = 255 },
                   six[6] = { 0x1a, 0x08, 0x08, [4] = 255 }; /* DBD, caching page */
     struct iscsibe_reply reply;
     struct iscsibe_mode mode = { .dpofua = false };
     struct facts *f = o->facts;
+    char words[160];
     bool known =
         iscsibe_ask(o->s, ten, sizeof ten, 255, &reply) && iscsibe_parse_mode(reply.data, reply.len, true, &mode);
 
-    if (!known && !o->s->dead)
+    if (!known && !o->s->dead && !put_off(&reply))
         known =
             iscsibe_ask(o->s, six, sizeof six, 255, &reply) && iscsibe_parse_mode(reply.data, reply.len, false, &mode);
     f->dpofua = known && mode.dpofua ? ANSWER_YES : ANSWER_NO; /* unknown: SYNCHRONIZE CACHE is the safe way */
@@ -176,6 +193,9 @@ static void ask_cache(struct opening *o) {
     f->read_only = known && mode.write_protected;
     if (!known) {
         kv_text(&f->negotiated, "mode_sense", "not answered");
+        if (!iscsibe_not_there(&reply) && !o->s->dead)
+            kv_text(&f->warnings, "cache-unknown", "whether the LUN has a volatile cache could not be found out (MODE SENSE: "
+                    "%s): it is taken to have one", words_of(&reply, words, sizeof words));
         return;
     }
     kv_bool(&f->negotiated, "dpofua", mode.dpofua);
@@ -188,24 +208,44 @@ static void ask_cache(struct opening *o) {
 
 /* ---- who else uses it ---- */
 
+/* Nobody else is known to use it only where the target says so, or has no such command. */
+static void reservations_unknown(struct opening *o, const struct iscsibe_reply *reply) {
+    struct facts *f = o->facts;
+    char words[160];
+
+    if (iscsibe_not_there(reply)) {
+        kv_text(&f->negotiated, "persistent_reservations", "not supported");
+        return;
+    }
+    words_of(reply, words, sizeof words);
+    kv_text(&f->negotiated, "persistent_reservations", "not answered: %s", words);
+    if (*f->in_use) return;
+    if (reply->status == SCSI_STATUS_RESERVATION_CONFLICT)
+        snprintf(f->in_use, sizeof f->in_use, "it is reserved by another initiator (PERSISTENT RESERVE IN: %s)", words);
+    else
+        snprintf(f->in_use, sizeof f->in_use, RESERVE_UNKNOWN " (PERSISTENT RESERVE IN: %s)", words);
+}
+
 static void ask_reservations(struct opening *o, bool conflict) {
     struct iscsibe_reply reply;
     struct facts *f = o->facts;
     struct reserve r = { .known = false };
+    bool held = false;
 
     if (conflict)
         snprintf(f->in_use, sizeof f->in_use, "it is reserved by another initiator (RESERVATION CONFLICT)");
-    if (iscsibe_ask(o->s, reserve_cdb_keys, RESERVE_CDB, RESERVE_KEYS_LEN, &reply))
-        r.known = reserve_parse_keys(reply.data, reply.len, &r.keys, &r.first);
-    if (iscsibe_ask(o->s, reserve_cdb_held, RESERVE_CDB, RESERVE_HELD_LEN, &reply))
-        r.known |= reserve_parse_held(reply.data, reply.len, &r.reserved, &r.key, &r.type);
-    if (!r.known) {
-        kv_text(&f->negotiated, "persistent_reservations", "not answered");
+    r.known = iscsibe_ask(o->s, reserve_cdb_keys, RESERVE_CDB, RESERVE_KEYS_LEN, &reply) &&
+              reserve_parse_keys(reply.data, reply.len, &r.keys, &r.first);
+    if (r.known)
+        held = iscsibe_ask(o->s, reserve_cdb_held, RESERVE_CDB, RESERVE_HELD_LEN, &reply) &&
+               reserve_parse_held(reply.data, reply.len, &r.reserved, &r.key, &r.type);
+    if (r.reserved || r.keys) reserve_words(&r, f->in_use, sizeof f->in_use);
+    if (!r.known || !held) {
+        reservations_unknown(o, &reply);
         return;
     }
     kv_uint(&f->negotiated, "registered_keys", r.keys);
     kv_bool(&f->negotiated, "reserved", r.reserved);
-    if (r.reserved || r.keys) reserve_words(&r, f->in_use, sizeof f->in_use);
 }
 
 static int ask_alua(struct opening *o, struct err *err) {
@@ -248,6 +288,12 @@ static void describe(const struct opening *o) {
     if (sock_peer(fd, address, sizeof address, &port))
         kv_text(&f->negotiated, "portal_address", "%s:%u", address, port);
     kv_uint(&f->negotiated, "unit_attentions_at_login", o->s->unit_attentions);
+    if (o->s->put_offs) {
+        kv_uint(&f->negotiated, "open_retries", o->s->put_offs);
+        kv_text(&f->warnings, "lun-not-ready", "while the LUN was looked at it answered %llu times \"not now\" (the last: %s); "
+                "%.3f s were spent waiting for it", (unsigned long long)o->s->put_offs, o->s->put_off,
+                (double)o->s->put_off_ns / NS_PER_SEC);
+    }
     kv_uint(&f->negotiated, "capacity_blocks", o->capacity.blocks);
     kv_uint(&f->negotiated, "block", o->capacity.block);
     kv_uint(&f->negotiated, "physical_block", (uint64_t)o->capacity.block << o->capacity.physical_exponent);
@@ -258,6 +304,7 @@ static int ask_all(struct opening *o, struct err *err) {
     struct facts *f = o->facts;
     bool reserved;
 
+    o->s->deadline = sock_now() + o->s->login->timeout;
     find_lun(o);
     if (inquire(o, err) != 0) return -1;
     if (iscsibe_ready(o->s, &reserved, err) != 0) return -1;
@@ -268,8 +315,7 @@ static int ask_all(struct opening *o, struct err *err) {
     f->size = o->capacity.blocks * o->capacity.block;
     f->allocated = UINT64_MAX;
     f->mem_align = 1;
-    list_pages(o);
-    ask_identity(o);
+    if (list_pages(o, err) != 0 || ask_identity(o, err) != 0) return -1;
     ask_limits(o);
     ask_cache(o);
     iscsibe_ask_flush(o->s, o->h, f);

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "backends/iscsi/iscsi_again.h"
+#include "backends/net/again.h"
 #include "backends/net/sock.h"
 
 /* ---- one of the two ---- */
@@ -81,34 +81,94 @@ static int command_once(struct iscsibe_session *s, uint64_t lun, const uint8_t *
     return rc;
 }
 
-int iscsibe_command(struct iscsibe_session *s, uint64_t lun, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
-                    struct iscsibe_reply *reply, struct err *err) {
-    struct iscsibe_again_counts ignored = { .wait_ns = 0 };
-    int64_t begin = sock_now(), end = begin + s->login->timeout;
+static int64_t end_of(const struct iscsibe_session *s) {
+    int64_t end = sock_now() + s->login->timeout;
+    return s->deadline && s->deadline < end ? s->deadline : end;
+}
 
-    for (unsigned answers = 1;; answers++) {
+/* The time is over before this question was asked. */
+static int too_late(struct iscsibe_session *s, struct err *err) {
+    if (*s->put_off)
+        err_set(&s->cause, STATUS_TARGET, "the LUN's answers have used up timeout= (%.1f s); it said %s %llu times",
+                (double)s->login->timeout / NS_PER_SEC, s->put_off, (unsigned long long)s->put_offs);
+    else
+        err_set(&s->cause, STATUS_TARGET, "the LUN's answers have used up timeout= (%.1f s)",
+                (double)s->login->timeout / NS_PER_SEC);
+    s->dead = true;
+    *err = s->cause;
+    return -1;
+}
+
+/* Blocks until the command is to be sent again; false: it is `until`. */
+static bool wait_again(struct iscsibe_session *s, const struct iscsibe_reply *reply, enum iscsibe_again kind,
+                       unsigned *answers, int64_t until) {
+    int64_t from = sock_now();
+
+    if (kind == AGAIN_ATTENTION) s->unit_attentions++;
+    if (kind != AGAIN_ATTENTION || *answers) {
+        s->put_offs++;
+        iscsibe_again_name((unsigned)reply->status, reply->key, reply->ascq, s->put_off, sizeof s->put_off);
+    }
+    bool again = again_sleep(answers, until);
+    s->put_off_ns += (uint64_t)(sock_now() - from);
+    return again;
+}
+
+static int command_until(struct iscsibe_session *s, uint64_t lun, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
+                         int64_t until, int64_t end, struct iscsibe_reply *reply, struct err *err) {
+    unsigned answers = 0;
+
+    if (!s->dead && sock_now() >= end) return too_late(s, err);
+    for (;;) {
         if (command_once(s, lun, cdb, cdb_size, alloc, end, reply, err) != 0) return -1;
         enum iscsibe_again kind = iscsibe_again_kind((unsigned)reply->status, reply->key, reply->ascq);
-        if (kind == AGAIN_NOT) return 0;
-        if (kind == AGAIN_ATTENTION) s->unit_attentions++;
-        int64_t pause = iscsibe_again_after(&ignored, kind, answers, sock_now() - begin, s->login->timeout);
-        if (pause < 0 || sock_now() + pause >= end) return 0;
-        const struct timespec ts = { .tv_sec = pause / NS_PER_SEC, .tv_nsec = pause % NS_PER_SEC };
-        nanosleep(&ts, NULL);
+        if (kind == AGAIN_NOT || !wait_again(s, reply, kind, &answers, until)) return 0;
     }
+}
+
+int iscsibe_command(struct iscsibe_session *s, uint64_t lun, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
+                    struct iscsibe_reply *reply, struct err *err) {
+    int64_t end = end_of(s);
+    return command_until(s, lun, cdb, cdb_size, alloc, end, end, reply, err);
+}
+
+bool iscsibe_not_there(const struct iscsibe_reply *reply) {
+    return reply->status == SCSI_STATUS_CHECK_CONDITION && reply->key == SCSI_SENSE_ILLEGAL_REQUEST &&
+           (reply->ascq == 0x2000 || reply->ascq == 0x2400); /* invalid operation code; invalid field in the CDB */
+}
+
+bool iscsibe_ask_lun(struct iscsibe_session *s, uint64_t lun, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
+                     struct iscsibe_reply *reply) {
+    int64_t now = sock_now(), end = end_of(s);
+    struct err err;
+
+    *reply = (struct iscsibe_reply){ .status = SCSI_STATUS_ERROR };
+    return command_until(s, lun, cdb, cdb_size, alloc, now + (end - now) / 2, end, reply, &err) == 0 &&
+           reply->status == SCSI_STATUS_GOOD;
 }
 
 bool iscsibe_ask(struct iscsibe_session *s, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
                  struct iscsibe_reply *reply) {
-    struct err err;
-    return iscsibe_command(s, s->login->wire, cdb, cdb_size, alloc, reply, &err) == 0 &&
-           reply->status == SCSI_STATUS_GOOD;
+    return iscsibe_ask_lun(s, s->login->wire, cdb, cdb_size, alloc, reply);
 }
 
 bool iscsibe_vpd(struct iscsibe_session *s, uint8_t page, struct iscsibe_reply *reply) {
     const uint16_t alloc = 4096;
     const uint8_t cdb[6] = { 0x12, 0x01, page, alloc >> 8, alloc & 0xff, 0 };
     return iscsibe_ask(s, cdb, sizeof cdb, alloc, reply);
+}
+
+int iscsibe_vpd_must(struct iscsibe_session *s, uint8_t page, struct iscsibe_reply *reply, struct err *err) {
+    const uint16_t alloc = 4096;
+    const uint8_t cdb[6] = { 0x12, 0x01, page, alloc >> 8, alloc & 0xff, 0 };
+    char words[160];
+
+    if (iscsibe_command(s, s->login->wire, cdb, sizeof cdb, alloc, reply, err) != 0) return -1;
+    if (iscsibe_not_there(reply)) return 0;
+    if (reply->status == SCSI_STATUS_GOOD && reply->len >= 4 && reply->data[1] == page) return 1;
+    if (reply->status == SCSI_STATUS_GOOD) snprintf(words, sizeof words, "an answer of %zu bytes, without sense", reply->len);
+    else iscsibe_reply_words(reply, words, sizeof words);
+    return err_set(err, STATUS_TARGET, "the LUN does not say who it is now: VPD page %02Xh: %s", page, words);
 }
 
 const char *iscsibe_reply_words(const struct iscsibe_reply *reply, char *buf, size_t len) {

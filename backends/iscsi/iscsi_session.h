@@ -24,6 +24,9 @@ struct iscsibe_session {
     struct iscsi_context *iscsi;      /* and its context */
     const struct iscsibe_login *login;
     uint64_t unit_attentions;
+    int64_t deadline;                 /* of all commands together, by sock_now(); 0: each has login->timeout */
+    uint64_t put_offs, put_off_ns;    /* answers "not now" but for the first unit attention in a row; waited for them */
+    char put_off[48];                 /* the last of them */
     struct iscsibe_alua alua;         /* of this path; set by iscsibe_ask_alua */
     uint64_t grown;                   /* bytes that the unit has now and had not when it was opened */
     bool dead;                        /* timeout or connection lost; nothing more is sent */
@@ -52,10 +55,18 @@ int iscsibe_discover(const struct iscsibe_login *login, char *buf, size_t len, s
  * answered, whatever it said. -1: it did not; err. */
 int iscsibe_command(struct iscsibe_session *s, uint64_t lun, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
                     struct iscsibe_reply *reply, struct err *err);
-/* The same, for commands that only inform: true if it ended GOOD. False also when the session died (s->dead). */
+/* Does this answer mean that the target has no such command, page or service action? Every other answer that is not GOOD
+ * leaves open what it would have said. */
+bool iscsibe_not_there(const struct iscsibe_reply *reply);
+/* The same, for commands that only inform: true if it ended GOOD. False also when the session died (s->dead). Answers that
+ * mean "not now" are waited out for half of the time that is left: what comes after them needs some. */
 bool iscsibe_ask(struct iscsibe_session *s, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
                  struct iscsibe_reply *reply);
+bool iscsibe_ask_lun(struct iscsibe_session *s, uint64_t lun, const uint8_t *cdb, unsigned cdb_size, uint32_t alloc,
+                     struct iscsibe_reply *reply); /* of another LUN than the session's */
 bool iscsibe_vpd(struct iscsibe_session *s, uint8_t page, struct iscsibe_reply *reply);
+/* A page without which nothing goes on: 1 it is in *reply, 0 the target has no such page, -1 neither is known; err. */
+int iscsibe_vpd_must(struct iscsibe_session *s, uint8_t page, struct iscsibe_reply *reply, struct err *err);
 /* "MEDIUM ERROR 11/00 (Unrecovered read error)", "RESERVATION CONFLICT" */
 const char *iscsibe_reply_words(const struct iscsibe_reply *reply, char *buf, size_t len);
 
@@ -67,10 +78,10 @@ int iscsibe_ready(struct iscsibe_session *s, bool *reserved, struct err *err);
 /* Is all of what was opened still there? A LUN that has grown is used as large as it was: *grown by so many bytes. */
 int iscsibe_check_size(const struct iscsibe_capacity *now, const struct handle *h, uint64_t *grown, struct err *err);
 int iscsibe_capacity(struct iscsibe_session *s, struct iscsibe_capacity *out, struct err *err);
-/* VPD 83 and 80, as far as the target has them. The number of names; *vpd83 stays in `keep` (its length returned by
- * *n83). */
-unsigned iscsibe_identify(struct iscsibe_session *s, bool has83, bool has80, const struct iscsibe_inquiry *inquiry,
-                          char out[FACTS_IDENTITIES][128], bool *weak, uint8_t *keep, size_t *n83);
+/* VPD 83 and 80, as far as the target has them. The number of names, -1: it does not say now; err. *vpd83 stays in `keep`
+ * (its length returned by *n83). */
+int iscsibe_identify(struct iscsibe_session *s, bool has83, bool has80, const struct iscsibe_inquiry *inquiry,
+                     char out[FACTS_IDENTITIES][128], bool *weak, uint8_t *keep, size_t *n83, struct err *err);
 /* Asks for the path's ALUA state, from what INQUIRY and VPD 83 said. Fails if such a path is not to be used. */
 int iscsibe_ask_alua(struct iscsibe_session *s, unsigned tpgs, const uint8_t *vpd83, size_t n83, bool nonoptimized,
                      struct err *err);

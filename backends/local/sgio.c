@@ -16,7 +16,7 @@
 #define PAUSE_US   10000
 
 enum { SENSE_NOT_READY = 2, SENSE_ILLEGAL_REQUEST = 5, SENSE_UNIT_ATTENTION = 6 };
-enum { STATUS_BUSY = 0x08, STATUS_TASK_SET_FULL = 0x28 };
+enum { STATUS_BUSY = 0x08, STATUS_RESERVATION_CONFLICT = 0x18, STATUS_TASK_SET_FULL = 0x28 };
 
 bool sgio_may_ask(const char *folder) {
     uint8_t page[8];
@@ -29,22 +29,37 @@ static unsigned sense_key(const uint8_t *sense, unsigned len) {
     return len > 2 ? sense[2] & 15 : 0;
 }
 
+/* Additional sense code and qualifier. */
+static unsigned sense_ascq(const uint8_t *sense, unsigned len) {
+    unsigned at = len && (sense[0] & 0x7f) >= 0x72 ? 2 : 12;
+    return len > at + 1 ? (unsigned)sense[at] << 8 | sense[at + 1] : 0;
+}
+
 /* How the kernel says that a command should be sent again: bus busy, reset, soft error, "again", session gone. */
 static bool host_again(unsigned host) {
     return host == 0x02 || host == 0x08 || (host >= 0x0b && host <= 0x0e);
 }
 
 bool sgio_again(unsigned status, unsigned host, const uint8_t *sense, unsigned len, bool *pause) {
-    bool descriptor = len && (sense[0] & 0x7f) >= 0x72;
-    unsigned key = sense_key(sense, len), code = descriptor ? (len > 2 ? sense[2] : 0) : len > 12 ? sense[12] : 0;
+    unsigned key = sense_key(sense, len), code = sense_ascq(sense, len) >> 8;
     *pause = key != SENSE_UNIT_ATTENTION;
     return status == STATUS_BUSY || status == STATUS_TASK_SET_FULL || host_again(host) || key == SENSE_UNIT_ATTENTION ||
            (key == SENSE_NOT_READY && code == 0x04); /* becoming ready, or between two states of its paths */
 }
 
+int sgio_failure(unsigned status, unsigned host, const uint8_t *sense, unsigned len) {
+    unsigned ascq = sense_ascq(sense, len);
+    bool pause;
+    if (status == STATUS_RESERVATION_CONFLICT) return -EBADE;
+    if (sense_key(sense, len) == SENSE_ILLEGAL_REQUEST && (ascq == 0x2000 || ascq == 0x2400))
+        return -EOPNOTSUPP; /* invalid operation code; invalid field in the CDB */
+    return sgio_again(status, host, sense, len, &pause) ? -EBUSY : -EIO;
+}
+
 int sgio_ask(int fd, const uint8_t *cdb, unsigned cdb_len, void *buf, unsigned len) {
     uint8_t command[16], sense[64];
     bool pause;
+    int rc = -EIO;
     memcpy(command, cdb, cdb_len);
     for (int tries = 0; tries < TRIES; tries++) {
         struct sg_io_hdr io = {.interface_id = 'S', .dxfer_direction = SG_DXFER_FROM_DEV, .cmdp = command,
@@ -53,11 +68,11 @@ int sgio_ask(int fd, const uint8_t *cdb, unsigned cdb_len, void *buf, unsigned l
         if (ioctl(fd, SG_IO, &io) < 0) return -errno;
         if (!io.status && !io.host_status && !(io.driver_status & 0x0f))
             return io.resid >= 0 && (unsigned)io.resid <= len ? (int)(len - (unsigned)io.resid) : (int)len;
-        if (sense_key(sense, io.sb_len_wr) == SENSE_ILLEGAL_REQUEST) return -EOPNOTSUPP;
-        if (!sgio_again(io.status, io.host_status, sense, io.sb_len_wr, &pause)) return -EIO;
+        rc = sgio_failure(io.status, io.host_status, sense, io.sb_len_wr);
+        if (!sgio_again(io.status, io.host_status, sense, io.sb_len_wr, &pause)) return rc;
         if (pause) usleep(PAUSE_US << tries);
     }
-    return -EIO;
+    return rc;
 }
 
 int sgio_unit(int fd, char *buf, unsigned len) {
@@ -74,6 +89,7 @@ int sgio_unit(int fd, char *buf, unsigned len) {
 /* Of Identify Controller: optional commands, bit 5 is reservations. */
 #define ONCS 520
 #define ONCS_RESERVATIONS 0x20
+enum { NVME_INVALID_OPCODE = 1, NVME_INVALID_FIELD = 2 };
 
 int sgio_nvme_report(int fd, void *buf, unsigned len, bool *extended) {
     uint8_t id[4096];
@@ -94,5 +110,6 @@ int sgio_nvme_report(int fd, void *buf, unsigned len, bool *extended) {
         if (rc == 0) return (int)len;
         if (rc < 0) return -errno;
     }
-    return -EIO;
+    rc &= 0x7ff;
+    return rc == NVME_INVALID_OPCODE || rc == NVME_INVALID_FIELD ? -EOPNOTSUPP : -EIO; /* not of this namespace */
 }

@@ -16,6 +16,7 @@
 
 #define AGAIN_FIRST_NS NS_PER_MS  /* the pause after the first such answer */
 #define AGAIN_MOST_NS  NS_PER_SEC /* no pause is longer */
+#define AGAIN_ANSWER_NS (20 * NS_PER_MS) /* before `end` a call that is sent again still has so long for its answer */
 
 /* ns to wait after `answers` (1: the first) such answers to one request: doubles from AGAIN_FIRST_NS up to AGAIN_MOST_NS. */
 static inline int64_t again_pause(unsigned answers) {
@@ -24,8 +25,9 @@ static inline int64_t again_pause(unsigned answers) {
     return ns < AGAIN_MOST_NS ? ns : AGAIN_MOST_NS;
 }
 
-/* For one call at a time, before the load: blocks for the pause after one more such answer (*answers counts them), not
- * beyond `end` (of sock_now()). False: it is `end`: the answer is the reason of a failure. */
+/* For one call at a time, before the load: blocks for the pause after one more such answer (*answers counts them), no
+ * longer than half of what is left until `end` (of sock_now()): the last tries come shortly before it. False: it is `end`:
+ * the answer is the reason of a failure. */
 bool again_sleep(unsigned *answers, int64_t end);
 
 #endif

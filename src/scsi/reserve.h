@@ -17,6 +17,7 @@ struct reserve {
     unsigned type;
 };
 
+#define RESERVE_UNKNOWN "whether others have reserved it could not be found out" /* why it is not to be written then */
 #define RESERVE_CDB 10
 #define RESERVE_KEYS_LEN 4096u
 #define RESERVE_HELD_LEN 64u

@@ -25,6 +25,12 @@ odd() {
 	read -r port <"$LAB/$name.port"
 }
 
+# refused NAME WORDS URL: a run that would write
+refused() {
+	expect "$1" 1 "$2" "$SAMEDISK" run --rw write --size 1m --io_size 1m --ramp_time 0 --rounds 1 --only '1m*write' t="$3" \
+		--destroy t
+}
+
 # bounded NAME SECONDS WORDS URL: it fails with WORDS, after so many seconds at most
 bounded() {
 	local begin took
@@ -52,8 +58,10 @@ odd l-async at=login do=async
 bounded 'login: async' 2 'ends the connection' "iscsi://127.0.0.1:$port/$iqn/0?timeout=5s"
 for what in trickle silent; do
 	odd "l-$what" at=login do="$what"
-	bounded "login: $what" 4 'no answer*timeout=' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
+	bounded "login: $what" 4 'no answer*timeout=*is this an iSCSI portal?' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
 done
+odd l-web at=login do=web
+bounded 'login: a web server' 2 'no login response*is this an iSCSI portal?' "iscsi://127.0.0.1:$port/$iqn/0?timeout=5s"
 for what in data-beyond r2t garbage oversize wrong-itt reject async close; do
 	odd "c-$what" at=command do="$what"
 	bounded "command: $what" 2 "127.0.0.1:$port*command" "iscsi://127.0.0.1:$port/$iqn/0?timeout=5s"
@@ -63,9 +71,9 @@ for what in trickle silent nop-flood nop-flood-asking; do
 	bounded "command: $what" 4 'no answer*timeout=' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
 done
 odd c-busy at=command do=busy
-bounded 'command: busy for ever' 9 'BUSY' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
+bounded 'command: busy for ever' 2 'BUSY' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
 odd c-ua at=command do=unit-attention
-bounded 'command: unit attentions for ever' 9 'UNIT ATTENTION' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
+bounded 'command: unit attentions for ever' 2 'UNIT ATTENTION' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
 
 # ---- hostile: libiscsi, which can only be ended from outside ----
 
@@ -88,6 +96,16 @@ for what in trickle nop-flood; do
 	odd "r-$what" at=read do="$what"
 	expect "read: $what" 3 'timeout=' "$SAMEDISK" run --rw read --size 1m --io_size 1m --ramp_time 0 --prepare none \
 		--rounds 1 --only '1m*read' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s&ping=no"
+done
+
+# A flood that is one call of the library: what it does not answer must not last.
+for engine in native libiscsi; do
+	odd r-flood at=read do=nop-flood
+	begin=$(date +%s%N)
+	expect "read: nop-flood, $engine" 3 'timeout=' "$SAMEDISK" run --rw read --size 1m --io_size 1m --ramp_time 0 \
+		--prepare none --rounds 1 --only '1m*read' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s&ping=no&engine=$engine"
+	took=$((($(date +%s%N) - begin) / 1000000))
+	test_that "read: nop-flood, $engine: in time ($took ms)" [ "$took" -le 8000 ]
 done
 
 # ---- strict ----
@@ -166,6 +184,51 @@ expect 'the same, seen by a worker' 0 'has grown by 16.0 MiB' "$SAMEDISK" run --
 	--rounds 1 --only '1m*read' "iscsi://127.0.0.1:$port/$iqn/0"
 odd size size=32 then=16
 complains 'a LUN that shrank' 3 'shrunk*32*16' probe "iscsi://127.0.0.1:$port/$iqn/0"
+
+# ---- who else uses it: no answer is not "nobody" ----
+
+for what in busy:BUSY 'attention:UNIT ATTENTION 29/00' 'hardware:HARDWARE ERROR 44/00' 'aborted:ABORTED COMMAND 47/00' \
+	'empty:0 bytes' 'short:3 bytes'; do
+	odd reserve on=5e say="${what%%:*}"
+	refused "PERSISTENT RESERVE IN: ${what%%:*}" "in use: whether others*could not be found out*${what#*:}" \
+		"iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
+done
+expect 'the same, for one who reads' 0 'persistent_reservations *not answered*3 bytes' "$SAMEDISK" probe \
+	"iscsi://127.0.0.1:$port/$iqn/0"
+odd reserve on=5e say=conflict
+refused 'PERSISTENT RESERVE IN: conflict' 'in use: it is reserved by another initiator' \
+	"iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
+for what in illegal field; do
+	odd reserve on=5e say=$what
+	expect "PERSISTENT RESERVE IN: there is no such thing ($what)" 0 'persistent_reservations *not supported' \
+		"$SAMEDISK" probe "iscsi://127.0.0.1:$port/$iqn/0"
+done
+
+# ---- who it is: no answer is not "no name" ----
+
+for page in 1200 1283 1200,1280,1283,12b0,12b1,12b2; do
+	odd names on=$page say=busy
+	bounded "VPD $page: BUSY" 2 'does not say who it is now*BUSY' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
+done
+for what in hardware empty aborted; do
+	odd names on=1283 say=$what
+	bounded "VPD 83: $what" 2 'does not say who it is now: VPD page 83h' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
+done
+odd names on=1200 say=field
+expect 'no VPD pages at all' 0 'has no name' "$SAMEDISK" probe "iscsi://127.0.0.1:$port/$iqn/0"
+odd size on=9e say=busy
+bounded 'READ CAPACITY: BUSY' 2 'READ CAPACITY: BUSY' "iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
+
+# ---- what may stay unknown, within one timeout= ----
+
+odd cache on=5a,1a say=busy
+expect 'MODE SENSE: BUSY' 0 'could not be found out (MODE SENSE: BUSY)*taken to have one' "$SAMEDISK" probe \
+	"iscsi://127.0.0.1:$port/$iqn/0?timeout=1s"
+odd cache cache=yes
+expect 'a flush that was not tried' 0 'SYNCHRONIZE CACHE(16), not tried' "$SAMEDISK" probe "iscsi://127.0.0.1:$port/$iqn/0"
+odd late on=1283 say=busy times=5
+expect 'put off while it is opened: said' 0 'answered 5 times*the last: BUSY' "$SAMEDISK" probe \
+	"iscsi://127.0.0.1:$port/$iqn/0"
 
 # ---- discovery, for the error of a name that is wrong ----
 

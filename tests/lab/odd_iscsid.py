@@ -8,7 +8,7 @@ discovery session. For clients' tests; the data path is canned_iscsid's affair.
 at=login|command|read|discovery do=WHAT   what it does there, in place of an answer:
   login, command, read (the first READ): data-in r2t reject async garbage oversize wrong-itt trickle (1 to 7 bytes at a time) nop-flood
         nop-flood-asking silent close
-  login: continue (the C bit, for ever), keys (64 KiB in one go), never-done
+  login: web (as a web server answers), continue (the C bit, for ever), keys (64 KiB in one go), never-done
   command: data-beyond (more than was asked for), unit-attention and busy (for ever)
   discovery: endless (never the F bit)
 redirect=ADDRESS before=auth|chap    sends every login on, at once or when CHAP is through
@@ -17,6 +17,9 @@ digest=header|data|both answer=reject|value|status          requires digests, an
 luns=HEX,HEX ...   16 digits each: the list, and the only forms in which it knows its LUNs (default 0000000000000000)
 size=MIB  then=MIB  after=N          the LUN's size in the first N sessions (1), and later
 refuse=STATUS      of every login that is not for discovery: 4 hexadecimal digits
+on=HEX,HEX say=WHAT times=N  the first N (all) of these commands, operation code and for INQUIRY's pages the page ("5e",
+                   "1283"), are answered with: busy conflict attention hardware aborted illegal field empty short
+cache=yes          MODE SENSE is known, and SYNCHRONIZE CACHE
 names=TEXT,TEXT    what SendTargets gives (percent-encoded)
 """
 import hashlib
@@ -33,6 +36,7 @@ HASHES = {5: hashlib.md5, 6: hashlib.sha1, 7: hashlib.sha256, 8: hashlib.sha3_25
 opts = dict(word.split('=', 1) for word in sys.argv[2:])
 luns = [bytes.fromhex(x) for x in opts.get('luns', '0' * 16).split(',')]
 sessions = 0
+said = 0  # of on= and say=
 last_challenge = b''  # of an initiator that wants us to prove ourselves
 
 
@@ -118,8 +122,9 @@ class Conn:
             d = self.header(0x20, 0x80, 0, b'\xff' * 4)
             d[20:24] = b'\0\0\0\7' if what.endswith('asking') else b'\xff' * 4
             threading.Thread(target=self.drain, daemon=True).start()
+            flood = bytes(d) * 20000  # faster than anybody reads it
             while True:
-                self.sock.sendall(bytes(d) * 500)
+                self.sock.sendall(flood)
         elif what == 'continue':
             h[1], h[5:8] = (h[1] & 0x0c) | 0x40, b'\0\0\6'
             self.send(h, b'X-a=b\0')
@@ -129,6 +134,9 @@ class Conn:
         elif what == 'never-done':
             h[1] &= 0x0c
             self.send(h, b'')
+        elif what == 'web':
+            self.sock.sendall(b'HTTP/1.1 400 Bad Request\r\nConnection: keep-alive\r\n\r\n')
+            self.drain()
         elif what == 'silent':
             self.drain()
         elif what in ('unit-attention', 'busy'):
@@ -231,8 +239,29 @@ class Conn:
         h[3] = status
         self.send(h, data)
 
+    def check(self, key, ascq):
+        self.scsi_response(2, b'\x70\0' + bytes([key]) + b'\0\0\0\0\x0a\0\0\0\0' + struct.pack('>H', ascq) + bytes(4))
+
     def illegal(self, ascq):
-        self.scsi_response(2, b'\x70\0\x05\0\0\0\0\x0a\0\0\0\0' + struct.pack('>H', ascq) + bytes(4))
+        self.check(5, ascq)
+
+    def says(self, cdb, alloc):
+        """Is this one of on=? Then it is answered."""
+        global said
+        name = '%02x' % cdb[0] + ('%02x' % cdb[2] if cdb[0] == 0x12 and cdb[1] & 1 else '')
+        if name not in opts.get('on', '').split(',') or said >= int(opts.get('times', '1000000000')):
+            return False
+        said += 1
+        what = opts['say']
+        senses = dict(attention=(6, 0x2900), hardware=(4, 0x4400), aborted=(11, 0x4700), illegal=(5, 0x2000),
+                      field=(5, 0x2400))
+        if what in senses:
+            self.check(*senses[what])
+        elif what in ('empty', 'short'):
+            self.data(bytes(3 if what == 'short' else 0), alloc)
+        else:
+            self.scsi_response(dict(busy=8, conflict=0x18)[what])
+        return True
 
     def data(self, payload, alloc):
         payload = payload[:alloc]
@@ -244,6 +273,8 @@ class Conn:
         cdb, lun, alloc = bhs[32:48], bhs[8:16], struct.unpack('>I', bhs[20:24])[0]
         if opts.get('at') == 'command' or (opts.get('at') == 'read' and cdb[0] == 0x88):
             self.odd(opts['do'], (self.header(0x21, 0x80, 0), b''))
+        elif self.says(cdb, alloc):
+            pass
         elif cdb[0] == 0xa0 and lun in (bytes(8), b'\xc1\1' + bytes(6)):
             self.data(struct.pack('>II', 8 * len(luns), 0) + b''.join(luns), alloc)
         elif lun not in luns:
@@ -261,6 +292,12 @@ class Conn:
             self.data(struct.pack('>QI', mib * 2048 - 1, 512) + bytes(20), alloc)
         elif cdb[0] == 0x88:
             self.data(bytes(alloc), alloc)
+        elif cdb[0] == 0x5e:
+            self.data(bytes(8), alloc)
+        elif cdb[0] == 0x5a and 'cache' in opts:
+            self.data(b'\0\x1a' + bytes(6) + b'\x08\x12\4' + bytes(17), alloc)
+        elif cdb[0] in (0x91, 0x35) and 'cache' in opts:
+            self.scsi_response()
         else:
             self.illegal(0x2000)
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 #include "backends/local/devwatch.h"
 #include "backends/local/dm.h"
 #include "backends/local/nvme.h"
+#include "backends/local/reservations.h"
 #include "backends/local/sgio.h"
 
 static char sys[64];
@@ -330,6 +332,54 @@ static void commands_that_are_sent_again(void **state) {
     assert_false(sgio_again(0, 0x01, NULL, 0, &pause)); /* no such device any more */
 }
 
+static void what_a_failure_means(void **state) {
+    static const uint8_t opcode[18] = {0x70, 0, 5, [12] = 0x20}, field[8] = {0x72, 5, 0x24, 0}, unit[18] = {0x70, 0, 5, [12] = 0x25},
+                         attention[18] = {0x70, 0, 6, [12] = 0x29}, hardware[18] = {0x70, 0, 4, [12] = 0x44};
+    (void)state;
+    assert_int_equal(sgio_failure(2, 0, opcode, sizeof opcode), -EOPNOTSUPP);
+    assert_int_equal(sgio_failure(2, 0, field, sizeof field), -EOPNOTSUPP);
+    assert_int_equal(sgio_failure(2, 0, unit, sizeof unit), -EIO);
+    assert_int_equal(sgio_failure(2, 0, hardware, sizeof hardware), -EIO);
+    assert_int_equal(sgio_failure(2, 0, attention, sizeof attention), -EBUSY);
+    assert_int_equal(sgio_failure(0x08, 0, NULL, 0), -EBUSY);
+    assert_int_equal(sgio_failure(0x18, 0, NULL, 0), -EBADE);
+    assert_int_equal(sgio_failure(0, 0x01, NULL, 0), -EIO);
+}
+
+static const char *judged(struct reservations_answer *all, unsigned n) {
+    static struct facts f;
+    memset(&f, 0, sizeof f);
+    reservations_judge(all, n, makedev(253, 0), &f);
+    return f.in_use;
+}
+
+/* Nobody is known to use a disk only where it says so: no answer is not "nobody". */
+static void reservations_that_are_not_known(void **state) {
+    const struct road sdb = {.name = "sdb", .dev = makedev(8, 16)}, sdc = {.name = "sdc", .dev = makedev(8, 32)};
+    struct reservations_answer paths[2] = {{.road = &sdb, .unit = "naa.6001"}, {.road = &sdc, .unit = "naa.6001"}};
+    static const int unanswered[] = {-EIO, -EBUSY, -EBADMSG, -EPERM, -ENXIO};
+    (void)state;
+    assert_string_equal(judged(paths, 2), "");
+    for (unsigned i = 0; i < sizeof unanswered / sizeof *unanswered; i++) {
+        paths[0].rc = paths[1].rc = unanswered[i];
+        assert_non_null(strstr(judged(paths, 2), "/dev/sdb, on which it stands: whether others have reserved it could not be"));
+        paths[1].rc = 0; /* the other path to the same disk says it */
+        assert_string_equal(judged(paths, 2), "");
+        strcpy(paths[1].unit, "naa.6002"); /* of another disk */
+        assert_non_null(strstr(judged(paths, 2), "could not be found out"));
+        strcpy(paths[1].unit, "naa.6001");
+    }
+    paths[0].rc = -EBADE;
+    assert_non_null(strstr(judged(paths, 2), "RESERVATION CONFLICT"));
+    paths[0].rc = paths[1].rc = -EOPNOTSUPP;
+    assert_string_equal(judged(paths, 2), "");
+    paths[0].rc = paths[1].rc = -ENOTTY;
+    assert_string_equal(judged(paths, 2), "");
+    paths[0].rc = -EIO; /* keys were told, the reservation was not */
+    paths[0].r.keys = 1;
+    assert_non_null(strstr(judged(paths, 2), "keys are registered"));
+}
+
 static void vpd83(void **state) {
     /* T10 name, a port's NAA (not the unit's), the unit's EUI-64 and NAA. */
     static const unsigned char page[] = {
@@ -483,7 +533,8 @@ int main(void) {
         cmocka_unit_test(multipath_status), cmocka_unit_test(device_mapper), cmocka_unit_test(nvme_multipath),
         cmocka_unit_test(other_transports), cmocka_unit_test(loop), cmocka_unit_test(nothing_known),
         cmocka_unit_test(users), cmocka_unit_test(errors_are_watched),
-        cmocka_unit_test(commands_that_are_sent_again), cmocka_unit_test(vpd83),
+        cmocka_unit_test(commands_that_are_sent_again),
+        cmocka_unit_test(what_a_failure_means), cmocka_unit_test(reservations_that_are_not_known), cmocka_unit_test(vpd83),
     };
     return cmocka_run_group_tests(tests, make_all, drop_all);
 }
