@@ -270,7 +270,12 @@ static double check_cpu(const json_t *run, char *buf, size_t len) {
 static double check_settled(const json_t *run, char *buf, size_t len) {
     double idle = view_number(run, "idle_read_ns"), last = view_number(run, "settle_read_ns");
     char a[40], b[40], c[40];
-    if (!(idle > 0) || view_true(run, "settled")) return 0;
+    if (view_true(run, "settled")) return 0;
+    if (idle == 0 && view_number(run, "window_ns") > 0) {
+        snprintf(buf, len, "not waited for it to settle: no read at depth 1 worked before, so its idle latency is not known");
+        return 1;
+    }
+    if (!(idle > 0)) return 0;
     snprintf(buf, len, "not settled before the run: a read at depth 1 took %s after %s of waiting, %s when idle",
              figure_time(a, sizeof a, last), figure_time(b, sizeof b, view_number(run, "settle_ns")),
              figure_time(c, sizeof c, idle));
