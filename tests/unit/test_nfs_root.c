@@ -371,6 +371,7 @@ struct nfsd {
     const char *named;          /* the handle that the name stands for */
     const char *created;        /* what CREATE gives; NULL: no handle */
     bool stale, again;          /* the created handle is; CREATE with the same verifier finds its file */
+    bool garbled, no_exclusive; /* of CREATE: the answer; a server that has GUARDED only */
     unsigned removes, creates, size;
 };
 
@@ -411,7 +412,14 @@ static void nfsd_answer(void *arg, const struct script_call *c, struct bytes *b)
         add_word(b, 0);
         break;
     case 8: /* CREATE */
-        if (d->creates++ && !d->again) {
+        if (d->no_exclusive && script_word(c->args + c->n - 12) == 2) {
+            add_word(b, 10004);
+        } else if (d->garbled) {
+            d->garbled = false;
+            d->creates++;
+            add_word(b, 0);
+            add_word(b, 7);     /* neither "a handle follows" nor not */
+        } else if (d->creates++ && !d->again) {
             add_word(b, 17);
         } else {
             add_word(b, 0);
@@ -494,6 +502,37 @@ static void creating_without_a_handle(void **state) {
     }
 }
 
+/* CREATE whose answer is of no use: what it left is found, and removed only where it is proven to be ours. */
+static void creating_without_an_answer(void **state) {
+    static const struct { const char *named; bool again, guarded; unsigned removes; const char *says; } cases[] = {
+        { "ours-1", true, false, 1, "creating filer:/a/new: a file was made, and removed again; CREATE: " },
+        { "theirs", false, false, 0, "cannot be proven: an empty file may be left" },
+        { "theirs", true, true, 0, "cannot be proven: an empty file may be left" },
+        { NULL, false, false, 0, "creating filer:/a/new: no file was made: " },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nfsd d = { .named = cases[i].named, .again = cases[i].again, .garbled = true,
+                          .no_exclusive = cases[i].guarded };
+        struct script script;
+        struct handle h;
+        struct nfsbe_conn *conn;
+        struct nfsbe_attr attr;
+        struct err err;
+        script_start(&script, 0, true, false, nfsd_answer, &d);
+        handle_at(&h, script.port);
+        h.created = h.exists = false;
+        assert_int_equal(nfsbe_conn_open(&h.server, NFS_PROGRAM_ID, &conn, &err), 0);
+        assert_int_equal(nfsbe_create(conn, &h, 0, &attr, &err), -1);
+        assert_false(h.created);
+        nfsbe_conn_close(conn);
+        script_stop(&script);
+        assert_int_equal(d.removes, cases[i].removes);
+        if (!strstr(err.msg, cases[i].says)) fail_msg("\"%s\" has no \"%s\"", err.msg, cases[i].says);
+        assert_non_null(strstr(err.msg, "malformed reply"));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_the_list),
@@ -509,6 +548,7 @@ int main(void) {
         cmocka_unit_test(an_unknown_host_is_said_alone),
         cmocka_unit_test(removing),
         cmocka_unit_test(creating_without_a_handle),
+        cmocka_unit_test(creating_without_an_answer),
     };
     return cmocka_run_group_tests(tests, loopback_of_our_own, NULL);
 }
