@@ -167,11 +167,15 @@ const char *tcp_source_words(enum tcp_source source) {
     return words[source];
 }
 
+double tcp_seconds(int64_t ns) {
+    const int64_t tenth = NS_PER_SEC / 10;
+    return (double)((ns + tenth / 2) / tenth) / 10;
+}
+
 static int failed(const struct race *r, struct err *err) {
     const char *host = r->how->host;
     char safe[128], address[INET6_ADDRSTRLEN + 20], all[600];
     size_t at = 0;
-    int seconds = (int)(r->how->timeout / NS_PER_SEC);
 
     text_safe(safe, sizeof safe, host, strlen(host));
     if (r->said) return err_prefix(err, "connecting to %s, TCP port %u", safe, r->how->port);
@@ -185,7 +189,8 @@ static int failed(const struct race *r, struct err *err) {
         if (r->n == 1 && strcmp(address, host) == 0) address[0] = '\0';
         at += (size_t)snprintf(all + at, sizeof all - at, "%s%s%s", i ? "; " : "", address, *address ? ": " : "");
         if (at >= sizeof all) break;
-        if (silent) at += (size_t)snprintf(all + at, sizeof all - at, "no answer within %d s", seconds);
+        if (silent) at += (size_t)snprintf(all + at, sizeof all - at, "no answer within %g s",
+                                          tcp_seconds(r->how->timeout));
         else at += (size_t)snprintf(all + at, sizeof all - at, "%s", a->error ? strerror(a->error) : "not tried");
     }
     return err_set(err, STATUS_TARGET, "connecting to %s, TCP port %u: %s", safe, r->how->port, all);
@@ -231,7 +236,8 @@ int tcp_resolve(const char *name, unsigned port, int type, const struct tcp_sett
         return err_set(err, STATUS_TARGET, "%s: no %s address, as bind= wants it: %s", host,
                        hints.ai_family == AF_INET ? "IPv4" : "IPv6", gai_strerror(rc));
     if (rc != 0)
-        return err_set(err, STATUS_TARGET, "%s: %s", host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
+        return err_set(err, STATUS_TARGET, "host %s not found: %s", host,
+                       rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
     return 0;
 }
 

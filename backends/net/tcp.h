@@ -29,6 +29,9 @@ struct tcp_how {
 /* What tcp_source_words() says of a source port that is not a reserved one; "" for TCP_SOURCE_FINE. */
 const char *tcp_source_words(enum tcp_source source);
 
+/* ns in seconds, to a tenth, for messages: what is left of a timeout after a few ms is told as the timeout. */
+double tcp_seconds(int64_t ns);
+
 /* All addresses of the name are tried, a new one every 250 ms while the earlier ones go on (RFC 8305): the first that
  * connects wins. A connected socket in blocking mode, without Nagle's algorithm; -1 after filling err. */
 int tcp_connect(const struct tcp_how *how, struct err *err);

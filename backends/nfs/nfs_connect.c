@@ -18,9 +18,18 @@
 #define RESERVED_FIRST 512u
 #define RESERVED_PORTS 512u
 #define NFS_PORT 2049u
+#define GRACE_NS (400 * NS_PER_MS) /* so long another way is tried when the time is over */
 
 static const char *host_of(const struct nfsbe_server *server, char buf[128]) {
     return text_safe(buf, 128, server->host, strlen(server->host));
+}
+
+/* `server` with what is left of the time. */
+static struct nfsbe_server within(const struct nfsbe_server *server, int64_t end) {
+    struct nfsbe_server s = *server;
+    s.timeout = end - sock_now();
+    if (s.timeout < GRACE_NS) s.timeout = GRACE_NS;
+    return s;
 }
 
 static const char *key_of(unsigned program) {
@@ -123,8 +132,8 @@ int nfsbe_conn_null(struct nfsbe_conn *conn, bool port_given, struct err *err) {
     return -1;
 }
 
-bool nfsbe_conn_only_v4(const struct nfsbe_server *server, struct err *err) {
-    struct nfsbe_server quick = *server;
+bool nfsbe_conn_only_v4(const struct nfsbe_server *server, int64_t end, struct err *err) {
+    struct nfsbe_server quick = within(server, end);
     struct nfsbe_conn *conn;
     struct err why = { .status = STATUS_OK };
     if (quick.timeout > NULL_NS) quick.timeout = NULL_NS;
@@ -144,22 +153,44 @@ static int there(struct nfsbe_conn **conn, bool given, struct err *err) {
     return -1;
 }
 
-static int tcp_there(const struct nfsbe_server *server, unsigned program, unsigned port, bool given,
-                     struct nfsbe_conn **out, struct err *err) {
-    return nfsbe_conn_tcp(server, program, 3, port, out, err) == 0 ? there(out, given, err) : -1;
+/* To be connected to, over what is left of the time. */
+struct way {
+    const struct nfsbe_server *server;
+    unsigned program;
+    int64_t end;
+};
+
+/* A connection that stays has the whole timeout for each call, and a server that does not end with this function. */
+static int keep(const struct way *w, struct nfsbe_conn **out) {
+    (*out)->server = w->server;
+    (*out)->timeout = w->server->timeout;
+    return 0;
 }
 
-static int udp_there(const struct nfsbe_server *server, unsigned program, unsigned port, struct nfsbe_conn **out,
-                     struct err *err) {
-    return nfsbe_conn_udp(server, program, 3, port, out, err) == 0 ? there(out, true, err) : -1;
+/* `host` "": the server's. *connected (may be NULL): somebody listens there. */
+static int tcp_there(const struct way *w, const char *host, unsigned port, bool given, bool *connected,
+                     struct nfsbe_conn **out, struct err *err) {
+    struct nfsbe_server at = within(w->server, w->end);
+    if (*host) snprintf(at.host, sizeof at.host, "%s", host);
+    if (nfsbe_conn_tcp(&at, w->program, 3, port, out, err) != 0) return -1;
+    if (connected) *connected = true;
+    (*out)->timeout = within(w->server, w->end).timeout;
+    return there(out, given, err) == 0 ? keep(w, out) : -1;
+}
+
+static int udp_there(const struct way *w, const char *host, unsigned port, struct nfsbe_conn **out, struct err *err) {
+    struct nfsbe_server at = within(w->server, w->end);
+    if (*host) snprintf(at.host, sizeof at.host, "%s", host);
+    if (nfsbe_conn_udp(&at, w->program, 3, port, out, err) != 0) return -1;
+    return there(out, true, err) == 0 ? keep(w, out) : -1;
 }
 
 /* MOUNT may be there over UDP only, and then nobody listens at TCP's port; data never goes over it. */
-static int at_given_port(const struct nfsbe_server *server, unsigned program, struct nfsbe_conn **out,
-                         struct err *err) {
+static int at_given_port(const struct way *w, struct nfsbe_conn **out, struct err *err) {
     struct err udp = { .status = STATUS_OK };
-    if (nfsbe_conn_tcp(server, program, 3, server->port, out, err) == 0) return there(out, true, err);
-    return program == NFS_MOUNT_PROGRAM_ID ? udp_there(server, program, server->port, out, &udp) : -1;
+    bool connected = false;
+    if (tcp_there(w, "", w->server->port, true, &connected, out, err) == 0) return 0;
+    return w->program == NFS_MOUNT_PROGRAM_ID && !connected ? udp_there(w, "", w->server->port, out, &udp) : -1;
 }
 
 /* ---- by the portmapper ---- */
@@ -171,35 +202,40 @@ static int not_registered(const struct nfsbe_server *server, unsigned program, c
 }
 
 /* NFS is nearly always at 2049. What the portmapper says is believed first. */
-static int nfs_without(const struct nfsbe_server *server, const char *why, struct nfsbe_conn **out, struct err *err) {
+static int nfs_without(const struct way *w, const char *why, struct nfsbe_conn **out, struct err *err) {
     struct err then = { .status = STATUS_OK };
-    if (tcp_there(server, NFS_PROGRAM_ID, NFS_PORT, true, out, &then) == 0) return 0;
+    if (tcp_there(w, "", NFS_PORT, true, NULL, out, &then) == 0) return 0;
     return err_set(err, STATUS_TARGET, "%.500s; tried %u, the port of NFS, as well: %.500s; nfsport= and mountport= name "
                    "the ports", why, NFS_PORT, then.msg);
 }
 
-int nfsbe_conn_open(const struct nfsbe_server *server, unsigned program, struct nfsbe_conn **out, struct err *err) {
+int nfsbe_conn_open_until(const struct nfsbe_server *server, unsigned program, int64_t end, struct nfsbe_conn **out,
+                          struct err *err) {
+    const struct way w = { server, program, end };
+    const struct nfsbe_server asked = within(server, end);
     struct nfsbe_ports ports;
-    struct nfsbe_server at = *server;
     struct err why = { .status = STATUS_OK };
 
     *out = NULL;
-    if (server->port) return at_given_port(server, program, out, err);
-    if (nfsbe_portmap(server, program, &ports, &why) != 0) {
-        if (program == NFS_PROGRAM_ID) return nfs_without(server, why.msg, out, err);
-        *err = why;
-        return err_prefix(err, "without a portmapper mountport= names the port of MOUNT, and nfsport= that of NFS");
+    if (server->port) return at_given_port(&w, out, err);
+    if (nfsbe_portmap(&asked, program, &ports, &why) != 0) {
+        if (program == NFS_PROGRAM_ID) return nfs_without(&w, why.msg, out, err);
+        return err_set(err, STATUS_TARGET, "%.1000s; without a portmapper mountport= names the port of MOUNT, and "
+                       "nfsport= that of NFS", why.msg);
     }
-    snprintf(at.host, sizeof at.host, "%s", ports.address); /* the answer is this address's */
+    /* from here on at ports.address: the answer is this address's */
     int rc = -1;
-    if (ports.tcp) rc = tcp_there(&at, program, ports.tcp, false, out, err);
+    if (ports.tcp) rc = tcp_there(&w, ports.address, ports.tcp, false, NULL, out, err);
     else not_registered(server, program, ports.udp ? " over TCP" : "", err);
     if (rc != 0 && program == NFS_MOUNT_PROGRAM_ID && ports.udp) /* its TCP is missing, or a firewall's victim */
-        rc = udp_there(&at, program, ports.udp, out, ports.tcp ? &why : err);
+        rc = udp_there(&w, ports.address, ports.udp, out, ports.tcp ? &why : err);
     if (rc != 0 && program == NFS_PROGRAM_ID && !ports.tcp) {
         why = *err;
-        rc = nfs_without(server, why.msg, out, err);
+        rc = nfs_without(&w, why.msg, out, err);
     }
-    if (rc == 0) (*out)->server = server; /* `at` ends here */
     return rc;
+}
+
+int nfsbe_conn_open(const struct nfsbe_server *server, unsigned program, struct nfsbe_conn **out, struct err *err) {
+    return nfsbe_conn_open_until(server, program, sock_now() + server->timeout, out, err);
 }

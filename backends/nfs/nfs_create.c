@@ -54,6 +54,36 @@ static int handle_of_new(struct nfsbe_conn *conn, struct handle *h, const char *
     return status ? err_prefix(err, "it was created, but cannot be seen (an empty file may be left)") : 0;
 }
 
+/* CREATE without an answer of use: `err` says what came instead. Is there a file, and is it ours? Then it is removed as
+ * any file of ours. -1, and err says what was found and done. */
+static int look_for_new(struct handle *h, const char *verifier, struct err *err) {
+    struct nfsbe_conn *conn;
+    struct nfsbe_fh again;
+    struct nfsbe_attr attr;
+    struct err why = { .status = STATUS_OK };
+    int status = -1, ours = -1;
+
+    if (nfsbe_conn_open(&h->server, NFS_PROGRAM_ID, &conn, &why) == 0) {
+        status = nfsbe_call_lookup(conn, &h->dir, h->name, &h->file, &attr, &why);
+        if (status == 0 && verifier) ours = nfsbe_call_create(conn, &h->dir, h->name, verifier, &again, &why);
+        nfsbe_conn_close(conn);
+    }
+    if (status == 0 && ours == 0) {
+        h->created = true;
+        h->fsid = attr.fsid;
+        h->fileid = attr.fileid;
+        int rc = nfsbe_remove(h, &why);
+        h->created = false;
+        if (rc == 0) return err_prefix(err, "creating %s: a file was made, and removed again; CREATE", h->where);
+        return err_prefix(err, "creating %s: an empty file is left there (%.400s); CREATE", h->where, why.msg);
+    }
+    if (status == NFSBE_NOENT) return err_prefix(err, "creating %s: no file was made", h->where);
+    if (status != 0)
+        return err_prefix(err, "creating %s: an empty file may be left there (it could not be looked for); CREATE", h->where);
+    return err_prefix(err, "creating %s: a file is there now, and that it is this run's cannot be proven: an empty file may be "
+                      "left; CREATE", h->where);
+}
+
 /* EXCLUSIVE is what a retransmission cannot confuse; a server without it says so, and gets GUARDED. */
 static int create_exclusively(struct nfsbe_conn *conn, struct handle *h, struct err *err) {
     char verifier[8];
@@ -69,7 +99,7 @@ static int create_exclusively(struct nfsbe_conn *conn, struct handle *h, struct 
         nfsbe_refused(err, conn, (unsigned)status, h->where);
         return err_prefix(err, "creating");
     }
-    if (status < 0) return -1;
+    if (status < 0) return look_for_new(h, exclusive ? verifier : NULL, err);
     return h->file.len ? 0 : handle_of_new(conn, h, exclusive ? verifier : NULL, err);
 }
 

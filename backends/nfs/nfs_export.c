@@ -8,6 +8,7 @@
 #include "base/text.h"
 
 #define COMPONENT_MAX 255
+#define SEEN_MAX 1000 /* so many before it are looked at for the same one */
 
 int nfsbe_path_normal(const char *in, char out[NFS_PATH_MAX], struct err *err) {
     size_t n = 0;
@@ -65,6 +66,8 @@ int nfsbe_export_match(const struct nfsbe_exports *exports, const char *path, co
 
 int nfsbe_exports_add(struct nfsbe_exports *exports, const char *dir) {
     if (exports->n >= NFS_EXPORTS_MAX) return -1;
+    for (size_t i = 0; i < exports->n && i < SEEN_MAX; i++)
+        if (strcmp(exports->dir[exports->n - 1 - i], dir) == 0) return 0;
     if ((exports->n & (exports->n - 1)) == 0) { /* full at every power of two */
         char **grown = realloc(exports->dir, (exports->n ? exports->n * 2 : 1) * sizeof *grown);
         if (!grown) return -1;

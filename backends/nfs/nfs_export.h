@@ -23,7 +23,7 @@ int nfsbe_path_normal(const char *in, char out[NFS_PATH_MAX], struct err *err);
  * part of `path` below it, without its first '/'. An export that is the whole path is a match with an empty rest. */
 int nfsbe_export_match(const struct nfsbe_exports *exports, const char *path, const char **rest);
 
-int nfsbe_exports_add(struct nfsbe_exports *exports, const char *dir); /* -1: no memory, or too many */
+int nfsbe_exports_add(struct nfsbe_exports *exports, const char *dir); /* once; -1: no memory, or too many */
 void nfsbe_exports_free(struct nfsbe_exports *exports);
 /* "/vol1, /vol2 and 12 more", made safe to print. */
 const char *nfsbe_exports_words(const struct nfsbe_exports *exports, char *buf, size_t len);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "backends/net/sock.h"
 #include "backends/nfs/nfs_names.h"
@@ -112,10 +113,12 @@ static int connect_nfs(struct opening *o, struct nfsbe_conn **conn, struct err *
     struct err then = { .status = STATUS_OK };
     char address[sizeof server->host];
     unsigned port;
+    int64_t end = sock_now() + server->timeout;
 
     if (o->root.address[0]) snprintf(same.host, sizeof same.host, "%s", o->root.address);
-    if (nfsbe_conn_open(&same, NFS_PROGRAM_ID, conn, err) != 0 &&
-        (strcmp(same.host, server->host) == 0 || nfsbe_conn_open(server, NFS_PROGRAM_ID, conn, &then) != 0))
+    if (nfsbe_conn_open_until(&same, NFS_PROGRAM_ID, end, conn, err) != 0 &&
+        (strcmp(same.host, server->host) == 0 ||
+         nfsbe_conn_open_until(server, NFS_PROGRAM_ID, end, conn, &then) != 0))
         return -1;
     (*conn)->server = server; /* `same` ends here */
     if (!sock_peer((*conn)->fd, address, sizeof address, &port)) return 0;
@@ -162,6 +165,14 @@ static void undo_create(struct handle *h, struct err *err) {
     if (nfsbe_remove(h, &why) != 0) err_prefix(err, "the new file could not be removed again (%.400s)", why.msg);
 }
 
+/* A name that is none is no question of ports and ways: said alone, before anything is asked. */
+static int resolve(const struct handle *h, struct err *err) {
+    struct addrinfo *list;
+    if (tcp_resolve(h->server.host, 0, SOCK_STREAM, &h->server.source, &list, err) != 0) return -1;
+    freeaddrinfo(list);
+    return 0;
+}
+
 int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err) {
     struct opening o = { .conf = how->conf, .facts = facts };
     struct nfsbe_conn *conn = NULL;
@@ -172,6 +183,7 @@ int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *fa
     o.h = handle_new(o.conf, how->mode);
     if (!o.h) return err_set(err, STATUS_TARGET, "no memory");
     if (nfsbe_gids_fill(&o.h->server, o.conf->gid, err) != 0) goto out;
+    if (resolve(o.h, err) != 0) goto out;
     if (nfsbe_root_find(o.conf, &o.h->server, &o.root, err) != 0) goto out;
     if (connect_nfs(&o, &conn, err) != 0) goto out;
     if (walk(conn, &o, err) != 0) goto out;

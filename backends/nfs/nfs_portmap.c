@@ -10,6 +10,8 @@
 
 #define PORTMAP_PORT 111u
 #define PORTMAP_NS (5 * NS_PER_SEC) /* a firewall in front of it must not use up timeout= */
+#define UDP_NS (2 * NS_PER_SEC)
+#define SILENT_UDP_NS (400 * NS_PER_MS)
 #define IP_TCP 6u
 #define IP_UDP 17u
 #define GETADDR 3u                  /* version 2: GETPORT, also 3 */
@@ -89,11 +91,14 @@ int nfsbe_portmap(const struct nfsbe_server *server, unsigned program, struct nf
 
     memset(ports, 0, sizeof *ports);
     quick.timeout = server->timeout / 2 < PORTMAP_NS ? server->timeout / 2 : PORTMAP_NS;
-    if (nfsbe_conn_tcp(&quick, NFSBE_PORTMAP_PROGRAM_ID, 2, PORTMAP_PORT, &conn, err) != 0 &&
-        nfsbe_conn_udp(&quick, NFSBE_PORTMAP_PROGRAM_ID, 2, PORTMAP_PORT, &conn, &udp) != 0)
-        return -1;
+    int64_t end = sock_now() + quick.timeout;
+    if (nfsbe_conn_tcp(&quick, NFSBE_PORTMAP_PROGRAM_ID, 2, PORTMAP_PORT, &conn, err) != 0) {
+        /* where TCP was silent to the end, UDP hardly is anything else */
+        quick.timeout = sock_now() >= end ? SILENT_UDP_NS : UDP_NS < quick.timeout ? UDP_NS : quick.timeout;
+        if (nfsbe_conn_udp(&quick, NFSBE_PORTMAP_PROGRAM_ID, 2, PORTMAP_PORT, &conn, &udp) != 0) return -1;
+    }
     bool over_udp = conn->datagram;
-    if (over_udp && conn->timeout > 2 * NS_PER_SEC) conn->timeout = 2 * NS_PER_SEC;
+    conn->until = sock_now() + quick.timeout; /* there may be six questions */
     sock_peer(conn->fd, ports->address, sizeof ports->address, &port);
     int rc = ask(conn, program, ports, over_udp ? &udp : err);
     nfsbe_conn_close(conn);

@@ -144,11 +144,12 @@ int nfsbe_root_find(const struct nfsbe_conf *conf, const struct nfsbe_server *se
     struct nfsbe_server mountd = *server;
     struct finding f = { .conf = conf, .mountd = &mountd, .root = root };
     unsigned port;
+    int64_t end = sock_now() + server->timeout;
 
     mountd.port = (unsigned)conf->mountport;
-    if (nfsbe_conn_open(&mountd, NFS_MOUNT_PROGRAM_ID, &f.conn, err) != 0) {
+    if (nfsbe_conn_open_until(&mountd, NFS_MOUNT_PROGRAM_ID, end, &f.conn, err) != 0) {
         struct err no_mount = *err; /* NFSv4 has no use for MOUNT */
-        if (nfsbe_conn_only_v4(server, err)) err_prefix(err, "no MOUNT, and of NFS another version");
+        if (nfsbe_conn_only_v4(server, end, err)) err_prefix(err, "no MOUNT, and of NFS another version");
         else *err = no_mount;
         return -1;
     }

@@ -78,9 +78,9 @@ static int fails_errno(struct nfsbe_conn *conn, const char *what, struct err *er
     conn->error = -error;
     if (error == -ECONNRESET) return fails(conn, what, err, "the other side closed the connection");
     if (error != -ETIMEDOUT) return fails(conn, what, err, strerror(-error));
-    return err_set(err, STATUS_TARGET, "%s: no answer from %s within %lld s (timeout=)", what,
+    return err_set(err, STATUS_TARGET, "%s: no answer from %s within %g s (timeout=)", what,
                    text_safe(host, sizeof host, conn->server->host, strlen(conn->server->host)),
-                   (long long)(conn->timeout / NS_PER_SEC));
+                   tcp_seconds(conn->timeout));
 }
 
 int nfsbe_conn_garbled(struct nfsbe_conn *conn, const char *what, struct err *err) {
@@ -151,14 +151,17 @@ static int next_record(struct nfsbe_conn *conn, struct xdr_in *x, int64_t end) {
     return 1;
 }
 
-/* The reply to the call that is out; those to earlier calls of this connection are passed over. */
+/* The reply to the call that is out; those to earlier calls of this connection are passed over. A datagram may come from
+ * anywhere, late or forged: only one that bears the call's number ends the waiting. */
 static int reply_of(struct nfsbe_conn *conn, struct xdr_in *result, int64_t end) {
     for (unsigned strays = 0; strays < STRAYS_MAX; strays++) {
         int rc = next_record(conn, result, end);
         if (rc < 0) return rc;
         nfsreply_parse(&conn->reply, result, conn->xid);
-        bool earlier = conn->reply.kind == NFSREPLY_OTHER && conn->reply.xid - conn->first_xid < conn->xid - conn->first_xid;
-        if (!earlier) return 0;
+        bool other = conn->reply.kind == NFSREPLY_OTHER;
+        bool earlier = other && conn->reply.xid - conn->first_xid < conn->xid - conn->first_xid;
+        if (conn->datagram && conn->reply.xid != conn->xid) strays = 0; /* until the deadline, however many there are */
+        else if (!earlier) return 0;
     }
     return -EPROTO;
 }
@@ -167,6 +170,7 @@ static int reply_of(struct nfsbe_conn *conn, struct xdr_in *result, int64_t end)
 static int send_and_wait(struct nfsbe_conn *conn, const struct xdr_out *args, struct xdr_in *result) {
     size_t mark = conn->datagram ? 4 : 0;
     int64_t end = sock_now() + conn->timeout, wait = RESEND_NS;
+    if (conn->until && conn->until < end) end = conn->until;
     for (;;) {
         int rc = sock_send_all(conn->fd, conn->out + mark, (size_t)(args->at - conn->out) - mark, end);
         if (rc != 0) return rc;

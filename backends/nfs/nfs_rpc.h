@@ -19,6 +19,7 @@ struct nfsbe_conn {
     uint32_t program, version;
     uint32_t xid, first_xid;
     int64_t timeout;                /* ns, of one call */
+    int64_t until;                  /* of sock_now: the end of all its calls together; 0: none */
     uint64_t retries, retry_wait_ns; /* calls that were answered "not now" and sent again; the pauses before that */
     struct nfsreply reply;          /* what the last call got from the RPC layer */
     struct nfsrecord record;
@@ -31,14 +32,19 @@ struct nfsbe_conn {
 /* To NFS or MOUNT, version 3, of the server: at the port that `server` has, else where the portmapper says. It has
  * answered procedure NULL. *out is NULL after failure. `server` stays in use. */
 int nfsbe_conn_open(const struct nfsbe_server *server, unsigned program, struct nfsbe_conn **out, struct err *err);
+/* The same, all of it, portmapper and UDP too, until `end` (of sock_now), with half a second of grace at most: each way
+ * that is left at the end is tried for a moment. */
+int nfsbe_conn_open_until(const struct nfsbe_server *server, unsigned program, int64_t end, struct nfsbe_conn **out,
+                          struct err *err);
 /* The parts of it: TCP, UDP, and whether the program answers there. `port_given`: by the user, who may be wrong. */
 int nfsbe_conn_tcp(const struct nfsbe_server *server, unsigned program, unsigned version, unsigned port,
                    struct nfsbe_conn **out, struct err *err);
 int nfsbe_conn_udp(const struct nfsbe_server *server, unsigned program, unsigned version, unsigned port,
                    struct nfsbe_conn **out, struct err *err);
 int nfsbe_conn_null(struct nfsbe_conn *conn, bool port_given, struct err *err);
-/* Does NFS answer, at its port or else at 2049, that it has no version 3 but later ones? Then err says so, and true. */
-bool nfsbe_conn_only_v4(const struct nfsbe_server *server, struct err *err);
+/* Does NFS answer, at its port or else at 2049, that it has no version 3 but later ones? Then err says so, and true. Asked
+ * until `end`, as above. */
+bool nfsbe_conn_only_v4(const struct nfsbe_server *server, int64_t end, struct err *err);
 /* Over a connected socket, which is its own from now on; NULL: no memory, and the socket is closed. */
 struct nfsbe_conn *nfsbe_conn_over(const struct nfsbe_server *server, unsigned program, unsigned version, int fd,
                                    bool datagram);

@@ -219,7 +219,7 @@ static int approach(struct session *s, unsigned ti, const struct pattern *p, str
     result = bad_read(s, t, result, err);
     r->settle_ns = settled.waited_ns;
     r->settle_read_ns = settled.read_ns;
-    r->idle_read_ns = s->place[ti].idle_ns;
+    r->idle_read_ns = s->place[ti].idle_ns > 0 ? s->place[ti].idle_ns : 0;
     r->settled = settled.settled;
     return result;
 }

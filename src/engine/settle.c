@@ -17,19 +17,23 @@ static int compare_ns(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* A read that fails is left out, as long as another one works: the target may be slow with one place, and well. */
 static int median_read(struct blockio *io, const struct target *t, uint64_t from, uint64_t to, struct rng *rng,
                        unsigned n, int64_t *ns, struct err *err) {
     uint32_t unit = t->facts.block > READ_SIZE ? t->facts.block : READ_SIZE;
     uint64_t places = (to - from) / unit;
-    int64_t lat[IDLE_READS];
+    int64_t lat[IDLE_READS], end = clock_now(t->clock) + SETTLE_LIMIT;
+    unsigned worked = 0;
     if (places == 0) { /* a working set below one block: nothing to read, nothing to wait for */
         *ns = 0;
         return 0;
     }
-    for (unsigned i = 0; i < n; i++)
-        if (blockio_ping(io, from + rng_below(rng, places) * unit, unit, &lat[i], err) != 0) return -1;
-    qsort(lat, n, sizeof lat[0], compare_ns);
-    *ns = lat[n / 2];
+    for (unsigned i = 0; i < n && (i == 0 || clock_now(t->clock) < end); i++)
+        if (blockio_ping(io, from + rng_below(rng, places) * unit, unit, &lat[worked], err) == 0) worked++;
+        else if (err->status != STATUS_IO) return -1; /* the target is lost */
+    if (!worked) return -1;
+    qsort(lat, worked, sizeof lat[0], compare_ns);
+    *ns = lat[worked / 2];
     return 0;
 }
 
@@ -42,6 +46,7 @@ int settle_idle(const struct target *t, uint64_t from, uint64_t to, uint64_t see
     struct blockio *io;
     struct rng rng;
     rng_seed(&rng, rng_mix(seed ^ 0x1d1e));
+    *ns = SETTLE_UNKNOWN;
     if (open_reader(t, &io, err) != 0) return err_prefix(err, "%s", t->label);
     int result = median_read(io, t, from, to, &rng, IDLE_READS, ns, err);
     blockio_close(io);
@@ -54,13 +59,14 @@ int settle_wait(const struct target *t, uint64_t from, uint64_t to, uint64_t see
     struct rng rng;
     int result = 0;
     *out = (struct settle){0};
+    if (idle_ns == SETTLE_UNKNOWN) return 0; /* nothing to hold the reads against */
     rng_seed(&rng, rng_mix(seed ^ 0x5e77));
     if (open_reader(t, &io, err) != 0) return err_prefix(err, "%s", t->label);
     int64_t start = clock_now(t->clock), now = start;
     for (;;) {
         result = median_read(io, t, from, to, &rng, SETTLE_READS, &out->read_ns, err);
         now = clock_now(t->clock);
-        out->settled = out->read_ns <= 2 * idle_ns;
+        out->settled = result == 0 && out->read_ns <= 2 * idle_ns;
         if (result || out->settled || now - start >= SETTLE_LIMIT || *interrupted) break;
         clock_wait_until(t->clock, now + SETTLE_PAUSE);
     }

@@ -15,9 +15,13 @@ struct settle {
     bool settled;               /* within twice the idle latency before the deadline of 30 s */
 };
 
-/* Median latency of 15 reads of 4 KiB at depth 1, at random offsets of [from, to). */
+#define SETTLE_UNKNOWN (-1) /* idle latency: no read worked */
+
+/* Median latency of those of 15 reads of 4 KiB at depth 1 that work, at random offsets of [from, to). None: -1 with
+ * STATUS_IO, and *ns is SETTLE_UNKNOWN; other errors: the target is lost. */
 int settle_idle(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t *ns, struct err *err);
-/* Waits until the median of 5 such reads is within twice `idle_ns`, at most 30 s; stops early when interrupted. */
+/* Waits until the median of 5 such reads is within twice `idle_ns`, at most 30 s; stops early when interrupted. With
+ * SETTLE_UNKNOWN it does not wait at all. */
 int settle_wait(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t idle_ns,
                 volatile sig_atomic_t *interrupted, struct settle *out, struct err *err);
 /* A flush on a context of its own; `ns` gets its latency. Targets without a flush: 0. */

@@ -196,10 +196,24 @@ static double check_reserved_ports(const json_t *run, char *buf, size_t len) {
     return (double)n;
 }
 
+/* What is more than one request per I/O is the rest of those that were answered in part: check_parts says it. */
+static bool parts_explain(const json_t *run, double per_io) {
+    double sent = view_number(run, "protocol/wire_ios"), ios = sent / per_io;
+    double parts = (double)(view_uint(run, "protocol/short_reads") + view_uint(run, "protocol/short_writes"));
+    return parts > 0 && per_io > 1 && sent - ios <= parts + WIRE_OFF * ios;
+}
+
 static double check_wire(const json_t *run, char *buf, size_t len) {
     double per_io = view_number(run, "protocol/wire_ios_per_io");
+    uint64_t split = view_uint(run, "protocol/split_ios");
     char text[40];
     if (json_is_object(view_at(run, "wire")) || !(fabs(per_io - 1) > WIRE_OFF)) return 0;
+    if (per_io > 1 && split) {
+        snprintf(buf, len, "%s requests on the wire per I/O: %" PRIu64 " I/O%s larger than one RPC (rsize, wsize)",
+                 figure(text, sizeof text, per_io, 3), split, split == 1 ? " was" : "s were");
+        return fabs(log(per_io));
+    }
+    if (parts_explain(run, per_io)) return 0;
     snprintf(buf, len, "%s requests on the wire per I/O: %s", figure(text, sizeof text, per_io, 3),
              per_io < 1 ? "merged on the way" : "split on the way, or others use it too");
     return fabs(log(per_io));
@@ -270,7 +284,12 @@ static double check_cpu(const json_t *run, char *buf, size_t len) {
 static double check_settled(const json_t *run, char *buf, size_t len) {
     double idle = view_number(run, "idle_read_ns"), last = view_number(run, "settle_read_ns");
     char a[40], b[40], c[40];
-    if (!(idle > 0) || view_true(run, "settled")) return 0;
+    if (view_true(run, "settled")) return 0;
+    if (idle == 0 && view_number(run, "window_ns") > 0) {
+        snprintf(buf, len, "not waited for it to settle: no read at depth 1 worked before, so its idle latency is not known");
+        return 1;
+    }
+    if (!(idle > 0)) return 0;
     snprintf(buf, len, "not settled before the run: a read at depth 1 took %s after %s of waiting, %s when idle",
              figure_time(a, sizeof a, last), figure_time(b, sizeof b, view_number(run, "settle_ns")),
              figure_time(c, sizeof c, idle));

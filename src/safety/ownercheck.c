@@ -9,12 +9,12 @@
 #include "safety/consent.h"
 #include "target/blockio.h"
 
-static bool stands_at(const struct item *it, struct blockio *io, void *buf, uint32_t unit, uint64_t at,
-                      struct owner *found) {
-    struct err ignored;
-
-    if (at > it->member->facts.size || it->member->facts.size - at < unit) return false;
-    return blockio_read(io, at, buf, unit, &ignored) == 0 && owner_of_block(buf, found);
+/* 1: an owner stands there; -1: the target is lost. */
+static int stands_at(const struct item *it, struct blockio *io, void *buf, uint32_t unit, uint64_t at,
+                     struct owner *found, struct err *err) {
+    if (at > it->member->facts.size || it->member->facts.size - at < unit) return 0;
+    if (blockio_read(io, at, buf, unit, err) != 0) return err->status == STATUS_TARGET ? -1 : 0;
+    return owner_of_block(buf, found);
 }
 
 static void judge(struct item *it, const struct owner *self, const struct owner *found) {
@@ -31,7 +31,7 @@ static void judge(struct item *it, const struct owner *self, const struct owner 
                 item_where(it, where, sizeof(where)));
 }
 
-void ownercheck_item(struct item *it, const struct owner *self) {
+int ownercheck_item(struct item *it, const struct owner *self, struct err *err) {
     const struct member *m = it->member;
     uint32_t unit = m->facts.block > MARK_STEP ? m->facts.block : MARK_STEP;
     /* Where a plan with our range puts it, and where most plans do. */
@@ -39,15 +39,19 @@ void ownercheck_item(struct item *it, const struct owner *self) {
     struct owner found;
     struct blockio *io;
     struct err ignored;
+    char where[300];
+    int rc = 0;
 
-    if (!m->facts.exists || m->facts.kind == OBJECT_NULL || !m->handle || item_is_refused(it)) return;
+    if (!m->facts.exists || m->facts.kind == OBJECT_NULL || !m->handle || item_is_refused(it)) return 0;
     void *buf = malloc(unit);
-    if (!buf) return;
+    if (!buf) return err_set(err, STATUS_TARGET, "no memory");
     if (blockio_open_road(m->backend, m->handle, &m->facts, it->target->clock, 1, unit, false,
                           blockio_first_road(m->backend, m->handle), &io, &ignored) == 0) {
-        for (unsigned i = 0; i < (places[0] ? 2 : 1); i++)
-            if (stands_at(it, io, buf, unit, places[i], &found)) judge(it, self, &found);
+        for (unsigned i = 0; i < (places[0] ? 2 : 1) && rc >= 0; i++)
+            if ((rc = stands_at(it, io, buf, unit, places[i], &found, err)) > 0) judge(it, self, &found);
         blockio_close(io);
     }
     free(buf);
+    return rc < 0 ? err_prefix(err, "%s: looking whether another samedisk uses %s", it->target->label,
+                               item_where(it, where, sizeof(where))) : 0;
 }

@@ -6,7 +6,8 @@
 #include "safety/item.h"
 #include "safety/owner.h"
 
-/* Refuses the item if so. A record that cannot be read is no refusal: the content is read next, and says why. */
-void ownercheck_item(struct item *it, const struct owner *self);
+/* Refuses the item if so. A record that cannot be read is no refusal: the content is read next, and says why. -1: the
+ * target was lost over it, which is not waited for twice. */
+int ownercheck_item(struct item *it, const struct owner *self, struct err *err);
 
 #endif

@@ -303,7 +303,8 @@ int safety_examine(const struct safety_wish *wish, struct safety_report *report,
         goto out;
     check_items(items, n, &same);
     owner_self(&self, wish->proc);
-    for (size_t i = 0; i < n; i++) ownercheck_item(&items[i], &self);
+    for (size_t i = 0; i < n; i++)
+        if (ownercheck_item(&items[i], &self, err) != 0) goto out;
     if (look(items, n, err) != 0) goto out;
     if (decide_all(items, n, &same, err) != 0 || check_space(items, n, err) != 0) goto out;
     rc = join_refusals(report, err);

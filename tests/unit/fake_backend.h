@@ -32,6 +32,8 @@ struct fake {
     int lost_submit;             /* submit answers this negative errno after `lost_after` requests */
     unsigned lost_after;
     bool keeps_nothing;          /* writes are done, and forgotten */
+    unsigned fail_from, fail_n;  /* so many reads fail with EIO after so many that work; n 0: none */
+    unsigned asked, attaches;
     bool silent;                 /* nothing is ever answered */
     unsigned requests, reads, writes, flushes;
     uint64_t largest_len, last_sync;
@@ -117,6 +119,7 @@ static inline int fake_attach(struct handle *h, const struct attach_how *how, st
     if (!*out) abort();
     (*out)->h = h;
     (*out)->how = *how;
+    h->fake->attaches++;
     return 0;
 }
 
@@ -157,6 +160,7 @@ static inline int64_t fake_do(struct context *c, const struct request *r) {
     if (r->op == IO_FLUSH) return f->flushes++, 0;
     if (r->offset % f->facts.block || r->len % f->facts.block || r->len == 0) return -EINVAL;
     if (f->error_at >= r->offset && f->error_at < r->offset + r->len) return -EIO;
+    if (r->op == IO_READ && f->fail_n && f->asked++ - f->fail_from < f->fail_n) return -EIO;
     if (f->short_by && len > f->short_by && (uintptr_t)r->buf % 4096 == 0) len -= f->short_by;
     if (r->len > f->largest_len) f->largest_len = r->len;
     if (r->offset + len > f->highest_end) f->highest_end = r->offset + len;

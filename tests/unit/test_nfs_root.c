@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 
+#include "backends/net/sock.h"
 #include "backends/nfs/nfs_open.h"
 #include "backends/nfs/nfs_portmap.h"
 #include "tests/unit/nfs_script.h"
@@ -291,7 +292,8 @@ static void without_a_portmapper(void **state) {
     (void)state;
     if (!may_have_port_111()) skip();
     assert_int_equal(nfsbe_conn_open(&server, NFS_MOUNT_PROGRAM_ID, &conn, &err), -1);
-    assert_non_null(strstr(err.msg, "mountport="));
+    const char *reason = strstr(err.msg, "Connection refused"), *advice = strstr(err.msg, "mountport=");
+    assert_true(reason && advice && reason < advice);
     assert_non_null(strstr(err.msg, "nfsport="));
     assert_int_equal(nfsbe_conn_open(&server, NFS_PROGRAM_ID, &conn, &err), -1);
     assert_non_null(strstr(err.msg, "tried 2049"));
@@ -302,12 +304,74 @@ static void without_a_portmapper(void **state) {
     script_stop(&script);
 }
 
+/* A full queue drops SYNs without a word, and nobody reads the datagrams: as silent as a dead route. */
+struct hole { int tcp, udp, fill[4]; };
+
+static unsigned dig(struct hole *h, unsigned port) {
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                              .sin_port = htons((uint16_t)port) };
+    socklen_t len = sizeof at;
+    h->tcp = socket(AF_INET, SOCK_STREAM, 0);
+    h->udp = socket(AF_INET, SOCK_DGRAM, 0);
+    assert_int_equal(bind(h->tcp, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(h->tcp, 0), 0);
+    getsockname(h->tcp, (struct sockaddr *)&at, &len);
+    assert_int_equal(bind(h->udp, (struct sockaddr *)&at, sizeof at), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        h->fill[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        connect(h->fill[i], (struct sockaddr *)&at, sizeof at);
+    }
+    return ntohs(at.sin_port);
+}
+
+static void fill_in(struct hole *h) {
+    for (unsigned i = 0; i < 4; i++) close(h->fill[i]);
+    close(h->tcp);
+    close(h->udp);
+}
+
+/* All the ways to a host that is silent share one timeout. */
+static void a_silent_host_ends_in_time(void **state) {
+    char path[] = "/a/file";
+    struct hole ports[3];
+    (void)state;
+    if (!may_have_port_111()) skip();
+    dig(&ports[0], 111);
+    dig(&ports[1], 2049);
+    unsigned other = dig(&ports[2], 0);
+    for (unsigned given = 0; given < 2; given++) {
+        const struct nfsbe_server server = { .host = "127.0.0.1", .timeout = NS_PER_SEC, .port = given ? 2049 : 0 };
+        struct nfsbe_conf conf = { .host = "127.0.0.1", .path = path, .mountport = given ? other : 0 };
+        struct find f = { .rc = 0 };
+        int64_t from = sock_now();
+        assert_int_equal(nfsbe_root_find(&conf, &server, &f.root, &f.err), -1);
+        assert_in_range((sock_now() - from) / NS_PER_MS, 900, 2000);
+        says(&f, given ? "no answer within 1 s" : "no answer within 0.5 s");
+        nfsbe_root_free(&f.root);
+    }
+    for (unsigned i = 0; i < 3; i++) fill_in(&ports[i]);
+}
+
+static void an_unknown_host_is_said_alone(void **state) {
+    char host[] = "a..b", path[] = "/a/file"; /* no server has to be asked for this one */
+    struct nfsbe_conf conf = { .host = host, .path = path, .timeout = NS_PER_SEC };
+    struct open_how how = { .conf = &conf, .mode = OPEN_READ };
+    struct handle *h;
+    struct facts facts = { .size = 0 };
+    struct err err;
+    (void)state;
+    assert_int_equal(nfsbe_open(&how, &h, &facts, &err), -1);
+    assert_ptr_equal(strstr(err.msg, "host a..b not found: "), err.msg);
+    assert_null(strstr(err.msg, "port"));
+}
+
 /* ---- only the file that was created is removed ---- */
 
 struct nfsd {
     const char *named;          /* the handle that the name stands for */
     const char *created;        /* what CREATE gives; NULL: no handle */
     bool stale, again;          /* the created handle is; CREATE with the same verifier finds its file */
+    bool garbled, no_exclusive; /* of CREATE: the answer; a server that has GUARDED only */
     unsigned removes, creates, size;
 };
 
@@ -348,7 +412,14 @@ static void nfsd_answer(void *arg, const struct script_call *c, struct bytes *b)
         add_word(b, 0);
         break;
     case 8: /* CREATE */
-        if (d->creates++ && !d->again) {
+        if (d->no_exclusive && script_word(c->args + c->n - 12) == 2) {
+            add_word(b, 10004);
+        } else if (d->garbled) {
+            d->garbled = false;
+            d->creates++;
+            add_word(b, 0);
+            add_word(b, 7);     /* neither "a handle follows" nor not */
+        } else if (d->creates++ && !d->again) {
             add_word(b, 17);
         } else {
             add_word(b, 0);
@@ -431,6 +502,37 @@ static void creating_without_a_handle(void **state) {
     }
 }
 
+/* CREATE whose answer is of no use: what it left is found, and removed only where it is proven to be ours. */
+static void creating_without_an_answer(void **state) {
+    static const struct { const char *named; bool again, guarded; unsigned removes; const char *says; } cases[] = {
+        { "ours-1", true, false, 1, "creating filer:/a/new: a file was made, and removed again; CREATE: " },
+        { "theirs", false, false, 0, "cannot be proven: an empty file may be left" },
+        { "theirs", true, true, 0, "cannot be proven: an empty file may be left" },
+        { NULL, false, false, 0, "creating filer:/a/new: no file was made: " },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nfsd d = { .named = cases[i].named, .again = cases[i].again, .garbled = true,
+                          .no_exclusive = cases[i].guarded };
+        struct script script;
+        struct handle h;
+        struct nfsbe_conn *conn;
+        struct nfsbe_attr attr;
+        struct err err;
+        script_start(&script, 0, true, false, nfsd_answer, &d);
+        handle_at(&h, script.port);
+        h.created = h.exists = false;
+        assert_int_equal(nfsbe_conn_open(&h.server, NFS_PROGRAM_ID, &conn, &err), 0);
+        assert_int_equal(nfsbe_create(conn, &h, 0, &attr, &err), -1);
+        assert_false(h.created);
+        nfsbe_conn_close(conn);
+        script_stop(&script);
+        assert_int_equal(d.removes, cases[i].removes);
+        if (!strstr(err.msg, cases[i].says)) fail_msg("\"%s\" has no \"%s\"", err.msg, cases[i].says);
+        assert_non_null(strstr(err.msg, "malformed reply"));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_the_list),
@@ -442,8 +544,11 @@ int main(void) {
         cmocka_unit_test(portmappers),
         cmocka_unit_test(mount_by_the_portmapper),
         cmocka_unit_test(without_a_portmapper),
+        cmocka_unit_test(a_silent_host_ends_in_time),
+        cmocka_unit_test(an_unknown_host_is_said_alone),
         cmocka_unit_test(removing),
         cmocka_unit_test(creating_without_a_handle),
+        cmocka_unit_test(creating_without_an_answer),
     };
     return cmocka_run_group_tests(tests, loopback_of_our_own, NULL);
 }

@@ -270,6 +270,51 @@ static void groups_and_source(void **state) {
     assert_non_null(strstr(asker, "asked as uid 5 gid 100 groups 20,30 from TCP port "));
 }
 
+/* ---- datagrams that are not the answer ---- */
+
+struct strays { struct script *script; int other; unsigned seen; bool answers; };
+
+static void send_strays(void *arg, const struct script_call *c, struct bytes *b) {
+    static const struct shape shape = { .attributes = 1 };
+    struct strays *s = arg;
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = c->source, .sin_port = htons((uint16_t)c->source_port) };
+    struct bytes wrong = { 0 };
+    unsigned char noise[400];
+    s->seen++;
+    memset(noise, 0xff, sizeof noise);
+    sendto(s->script->udp, "\0\0", 3, 0, (struct sockaddr *)&to, sizeof to);
+    sendto(s->script->udp, noise, sizeof noise, 0, (struct sockaddr *)&to, sizeof to);
+    reply_getattr(&wrong, c->xid + 7, 1, 1, &shape);
+    sendto(s->script->udp, wrong.at + 4, wrong.n - 4, 0, (struct sockaddr *)&to, sizeof to);
+    wrong.n = 0;
+    reply_getattr(&wrong, c->xid, 2, 2, &shape); /* well made, by somebody else */
+    sendto(s->other, wrong.at + 4, wrong.n - 4, 0, (struct sockaddr *)&to, sizeof to);
+    free_bytes(&wrong);
+    if (s->answers) getattr_reply(b, c, 0);
+}
+
+static void stray_datagrams(void **state) {
+    static const struct nfsbe_fh fh = { .len = 8 };
+    struct script script;
+    struct strays strays = { .script = &script, .other = socket(AF_INET, SOCK_DGRAM, 0) };
+    (void)state;
+    for (int answers = 0; answers < 2; answers++) {
+        struct nfsbe_server server = { .host = "127.0.0.1", .timeout = answers ? 10 * NS_PER_SEC : NS_PER_SEC };
+        struct nfsbe_conn *conn;
+        struct nfsbe_attr attr = { .size = 0 };
+        struct err err = { .status = STATUS_OK };
+        strays.answers = answers;
+        script_start(&script, 0, false, true, send_strays, &strays);
+        assert_int_equal(nfsbe_conn_udp(&server, NFS_PROGRAM_ID, 3, script.port, &conn, &err), 0);
+        assert_int_equal(nfsbe_call_getattr(conn, &fh, &attr, &err), answers ? 0 : -1);
+        if (answers) assert_int_equal(attr.size, 4711);
+        else assert_non_null(strstr(err.msg, "no answer from 127.0.0.1 within 1 s"));
+        nfsbe_conn_close(conn);
+        script_stop(&script);
+    }
+    close(strays.other);
+}
+
 /* ---- records ---- */
 
 static void records(void **state) {
@@ -308,7 +353,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_replies),      cmocka_unit_test(bad_replies), cmocka_unit_test(what_cannot_be),
         cmocka_unit_test(not_now),           cmocka_unit_test(who_is_there), cmocka_unit_test(groups_and_source),
-        cmocka_unit_test(records),
+        cmocka_unit_test(stray_datagrams),   cmocka_unit_test(records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

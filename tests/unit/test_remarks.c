@@ -54,7 +54,22 @@ static void test_parts(void **state) {
                         "I/O's latency\n");
 }
 
+/* More than one request per I/O, and why. */
+static void test_wire(void **state) {
+    (void)state;
+    assert_string_equal(remarks("{\"wire_ios_per_io\": 2.0, \"wire_ios\": 2000}"),
+                        "2.00 requests on the wire per I/O: split on the way, or others use it too\n");
+    assert_string_equal(remarks("{\"wire_ios_per_io\": 2.0, \"wire_ios\": 2000, \"split_ios\": 1000}"),
+                        "2.00 requests on the wire per I/O: 1000 I/Os were larger than one RPC (rsize, wsize)\n");
+    assert_string_equal(remarks("{\"wire_ios_per_io\": 1.12, \"wire_ios\": 1120, \"split_ios\": 0, \"short_reads\": 120}"),
+                        "the server moved only a part of 120 READs and 0 WRITEs: the rest was asked for again, within "
+                        "the I/O's latency\n");
+    assert_non_null(strstr(remarks("{\"wire_ios_per_io\": 2.0, \"wire_ios\": 2000, \"short_reads\": 1}"),
+                           "2.00 requests on the wire per I/O: split on the way"));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_retries), cmocka_unit_test(test_parts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_retries), cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_wire)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -259,6 +259,19 @@ static void a_read_that_fails(void **state) {
 
 /* ---- use ---- */
 
+/* A target that does not answer the first read is not asked again: each read may wait for the whole timeout. */
+static void lost_at_the_first_read(void **state) {
+    struct bench *b = *state;
+
+    lun(b);
+    type(b, "fc", NULL);
+    b->fake[0].lost_submit = -ETIMEDOUT;
+    assert_int_equal(examine(b), -1);
+    assert_int_equal(b->err.status, STATUS_TARGET);
+    assert_non_null(strstr(b->err.msg, "fc: looking whether another samedisk uses iscsi://10.0.0.1/"));
+    assert_int_equal(b->fake[0].attaches, 1);
+}
+
 static void in_use_whatever_was_typed(void **state) {
     struct bench *b = *state;
 
@@ -691,6 +704,7 @@ int main(void) {
                                        T(identity_of_another_object),
                                        T(label_that_no_target_has),
                                        T(a_read_that_fails),
+                                       T(lost_at_the_first_read),
                                        T(in_use_whatever_was_typed),
                                        T(a_lun_that_is_a_mounted_local_disk),
                                        T(without_sysfs_no_lun_is_written),

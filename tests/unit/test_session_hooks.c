@@ -22,6 +22,7 @@ struct show {
     struct record *record[16];
     unsigned n;
     char log[400]; /* "a1 a b1": before_write of a, the first time, and again; of b */
+    char said[1000];
     int refuse;    /* this target's first write; -1: none */
     int learn;     /* at this target's first write: the two are one */
     struct err err;
@@ -36,6 +37,12 @@ static int keep(void *arg, struct record *r) {
 static void log_word(struct show *s, const char *what, unsigned target, bool first) {
     size_t n = strlen(s->log);
     snprintf(s->log + n, sizeof(s->log) - n, "%s%s%s%s", n ? " " : "", what, s->target[target].label, first ? "1" : "");
+}
+
+static void hear(void *arg, const char *line) {
+    struct show *s = arg;
+    size_t n = strlen(s->said);
+    snprintf(s->said + n, sizeof(s->said) - n, "%s\n", line);
 }
 
 static int before_write(void *arg, unsigned target, bool first, struct err *err) {
@@ -86,7 +93,8 @@ static int teardown(void **state) {
 static enum status go(struct show *s, const char *rw, const char *prepare) {
     const char *keys[][2] = {{"rw", rw}, {"prepare", prepare}, {"size", "1m"}, {"io_size", "64k"}, {"ramp_time", "0"},
                              {"rounds", "2"}, {"iodepth", "2"}};
-    struct session_hooks hooks = {.arg = s, .run_done = keep, .before_write = before_write, .not_filled = not_filled};
+    struct session_hooks hooks = {.arg = s, .run_done = keep, .before_write = before_write, .not_filled = not_filled,
+                                  .say = hear};
     struct pattern_set *set = &s->plan.patterns;
     char note[200];
     set->pattern = calloc(1, sizeof(*set->pattern));
@@ -118,6 +126,26 @@ static void never_asked_for_reading(void **state) {
     struct show *s = *state;
     assert_int_equal(go(s, "randread", "none"), STATUS_OK);
     assert_string_equal(s->log, "");
+}
+
+/* Of the reads that measure the idle latency those that work count; without one nothing is waited for. */
+static void failed_idle_reads(void **state) {
+    struct show *s = *state;
+    s->fake[0].fail_from = 3;
+    s->fake[0].fail_n = 1;
+    s->fake[1].fail_n = 15;
+    assert_int_equal(go(s, "randread", "none"), STATUS_OK);
+    assert_int_equal(s->n, 4);
+    for (unsigned i = 0; i < s->n; i++) {
+        const struct record *r = s->record[i];
+        bool known = r->target[0] == 'a';
+        assert_int_equal(r->status, RUN_OK);
+        assert_int_equal(r->settled, known);
+        assert_int_equal(r->idle_read_ns, known ? 1000 : 0);
+        assert_in_range(r->settle_ns, 0, known ? 100000 : 0);
+    }
+    assert_non_null(strstr(s->said, "b: a read at depth 1 failed: idle latency: "));
+    assert_null(strstr(s->said, "a: "));
 }
 
 static void refused_is_lost(void **state) {
@@ -174,7 +202,7 @@ static void zeros_are_no_holes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         T(asked_before_each_write),    T(asked_before_the_first_run),   T(never_asked_for_reading),
-        T(refused_is_lost),            T(one_object_is_filled_once),    T(borrowed_consent_comes_last),
+        T(failed_idle_reads),          T(refused_is_lost),            T(one_object_is_filled_once),    T(borrowed_consent_comes_last),
         T(a_fill_that_fails_is_told),  T(zeros_are_no_holes)};
     return cmocka_run_group_tests_name("session_hooks", tests, NULL, NULL);
 }

@@ -317,6 +317,8 @@ static void test_words(void **state) {
     EXPECT_WORDS(
         (r->settled = false, r->idle_read_ns = 200000, r->settle_read_ns = 9000000, r->settle_ns = 30 * NS_PER_SEC),
         "not settled before the run: a read at depth 1 took 9.00 ms after 30.0 s of waiting, 200 us when idle");
+    EXPECT_WORDS((r->settled = false, r->idle_read_ns = 0),
+                 "not waited for it to settle: no read at depth 1 worked before, so its idle latency is not known");
     EXPECT_WORDS((r->op[IO_FLUSH].ios = 1, hist_record(&r->op[IO_FLUSH].clat, 4000000)),
                  "1 flush, mean 4.00 ms, longest 4.00 ms");
     EXPECT_WORDS(r->end_flush_ns = 2500000000, "the flush at the end took 2.50 s");
