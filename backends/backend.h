@@ -99,6 +99,7 @@ struct attach_how {
     struct clock *clock;        /* the stamp's clock */
     struct kinds *kinds;        /* where errors of this context get their kind */
     bool write;                 /* writes may come (the handle was opened for it) */
+    bool looks;                 /* what is read is looked at, and must come into the buffers whatever deliver= says */
     unsigned road;              /* not 0: by this one of the roads alone, counted from 1 */
     struct seal seal;           /* on the object, while the context lives */
 };

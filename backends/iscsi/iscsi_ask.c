@@ -146,9 +146,30 @@ static int same_lun(struct iscsibe_session *s, const struct handle *h, struct er
     return iscsibe_ask_alua(s, inquiry.tpgs, vpd83, n83, h->nonoptimized, err);
 }
 
-int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err) {
+/* The names are right; but so are those of a copy, and a portal's address may lead to several machines. */
+static int same_seal(struct iscsibe_session *s, const struct handle *h, const struct seal *seal, struct err *err) {
+    uint64_t lba = seal->offset / h->block;
+    uint8_t cdb[16] = { 0x88, [13] = 1 }; /* READ(16) of one block */
+    size_t within = (size_t)(seal->offset % h->block);
+    struct iscsibe_reply reply;
+    char words[160];
+
+    if (within + seal->len > h->block || h->block > LINK_DATA_MAX) return 0;
+    for (unsigned i = 0; i < 8; i++) cdb[2 + i] = (uint8_t)(lba >> (56 - 8 * i));
+    if (iscsibe_command(s, s->login->wire, cdb, sizeof cdb, h->block, &reply, err) != 0) return -1;
+    if (reply.status != SCSI_STATUS_GOOD || reply.len < within + seal->len)
+        return err_set(err, STATUS_TARGET, "what was written to the LUN cannot be read back: %s",
+                       iscsibe_reply_words(&reply, words, sizeof words));
+    if (memcmp(reply.data + within, seal->bytes, seal->len) == 0) return 0;
+    return err_set(err, STATUS_TARGET,
+                   "this session leads to another object by the same name: the record of who writes to it is not in it, or "
+                   "was overwritten; nothing is written");
+}
+
+int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, const struct seal *seal, struct err *err) {
     s->deadline = sock_now() + s->login->timeout;
     int rc = same_lun(s, h, err);
+    if (rc == 0 && seal && seal->len) rc = same_seal(s, h, seal, err);
     s->deadline = 0;
     return rc;
 }

@@ -33,13 +33,13 @@ struct entered {
     uint64_t attentions, grown;
 };
 
-static int same_lun(struct handle *h, const struct iscsibe_login *login, struct iscsibe_link *l, struct entered *said,
-                    struct err *err) {
+static int same_lun(struct handle *h, const struct iscsibe_login *login, struct iscsibe_link *l,
+                    const struct seal *seal, struct entered *said, struct err *err) {
     struct iscsibe_session *s = calloc(1, sizeof *s);
     if (!s) return err_set(err, STATUS_TARGET, "no memory");
     s->login = login;
     s->link = l;
-    int rc = iscsibe_same_lun(s, h, err);
+    int rc = iscsibe_same_lun(s, h, seal, err);
     *said = (struct entered){ .alua = s->alua, .attentions = s->unit_attentions, .grown = s->grown };
     free(s);
     return rc;
@@ -48,12 +48,12 @@ static int same_lun(struct handle *h, const struct iscsibe_login *login, struct 
 int iscsibe_ping_same_lun(struct handle *h, const struct iscsibe_login *login, struct iscsibe_link *link,
                           struct err *err) {
     struct entered ignored;
-    return same_lun(h, login, link, &ignored, err);
+    return same_lun(h, login, link, NULL, &ignored, err);
 }
 
 /* Logged in by this road, and the same unit as at open. */
-static int enter(struct handle *h, unsigned road, struct iscsibe_link **out, struct entered *said,
-                 struct err *err) {
+static int enter(struct handle *h, unsigned road, const struct seal *seal, struct iscsibe_link **out,
+                 struct entered *said, struct err *err) {
     struct iscsibe_login login = h->login;
     uint8_t isid[6];
     unsigned status;
@@ -61,7 +61,7 @@ static int enter(struct handle *h, unsigned road, struct iscsibe_link **out, str
     snprintf(login.portal, sizeof login.portal, "%s", iscsibe_road_address(&h->roads, road));
     iscsibe_next_isid(h, isid);
     int rc = iscsibe_link_open(&login, isid, out, &status, err);
-    if (rc == 0 && (rc = same_lun(h, &login, *out, said, err)) != 0) {
+    if (rc == 0 && (rc = same_lun(h, &login, *out, seal, said, err)) != 0) {
         iscsibe_link_close(*out, false);
         *out = NULL;
     }
@@ -89,12 +89,12 @@ static int attach_one(struct handle *h, unsigned road, const struct attach_how *
     struct iscsibe_link *l;
     struct entered said;
 
-    if (enter(h, road, &l, &said, err) != 0) return name_portal(h, portal, err);
+    if (enter(h, road, how->write ? &how->seal : NULL, &l, &said, err) != 0) return name_portal(h, portal, err);
     const struct native_how session = {
         .fd = l->fd, .portal = several(h) ? portal : NULL, .terms = &l->terms, .cmd_sn = l->cmd_sn,
         .max_cmd_sn = l->max_cmd_sn, .exp_stat_sn = l->exp_stat_sn, .lun = h->login.wire, .block = h->block,
         .unit = &h->unit, .sync_op = h->sync_op, .dpofua = h->dpofua, .stable = h->volatile_cache == ANSWER_NO,
-        .deliver = h->deliver,
+        .deliver = h->deliver || how->looks,
         .wait = h->wait, .timeout = h->login.timeout, .tcp = &h->tcp, .ascq_words = ascq_words,
     };
     l->fd = -1;
@@ -190,7 +190,7 @@ static int try_native(struct handle *h, struct facts *f, struct err *err) {
         return err_set(err, STATUS_TARGET,
                        "the LUN has no name (VPD 83 or 80): whether all of portals= lead to it cannot be told");
     for (unsigned i = 0; i < r->n_portals; i++) {
-        if (enter(h, i, &l, &said, err) != 0) return name_portal(h, r->portal[i], err);
+        if (enter(h, i, NULL, &l, &said, err) != 0) return name_portal(h, r->portal[i], err);
         snprintf(r->address[i], sizeof r->address[i], "%s", l->entry);
         if (i == 0) {
             session_facts(l, &f->negotiated);

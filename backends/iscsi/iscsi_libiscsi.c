@@ -345,7 +345,7 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
     c->check.writes = how->write;
     if (how->write) iscsibe_recheck_seal(&c->check, &how->seal);
     c->check.doubts = atomic_load(&h->unit.doubts);
-    if (iscsibe_session_open(&h->login, &c->s, &status, err) != 0 || iscsibe_same_lun(c->s, h, err) != 0) {
+    if (iscsibe_session_open(&h->login, &c->s, &status, err) != 0 || iscsibe_same_lun(c->s, h, how->write ? &how->seal : NULL, err) != 0) {
         err_prefix(err, "%s", h->where);
         iscsibe_session_close(c->s);
         context_free(c);

@@ -89,7 +89,7 @@ int iscsibe_ask_alua(struct iscsibe_session *s, unsigned tpgs, const uint8_t *vp
 void iscsibe_ask_flush(struct iscsibe_session *s, struct handle *h, struct facts *f);
 /* Ready, the same LUN, as large as when it was opened, by a path that may be used: looked at by every attach before
  * anything is read or written. */
-int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, struct err *err);
+int iscsibe_same_lun(struct iscsibe_session *s, const struct handle *h, const struct seal *seal, struct err *err);
 
 /* ---- iscsi_library.c: the library's half ---- */
 

@@ -82,7 +82,7 @@ struct context *nfsnative_new(const struct nfsnative_how *how, const int *fds, u
     c->apart = (a->write ? 0 : 1u << IO_WRITE) | (n > 1 ? 1u << IO_FLUSH : 0);
     c->handle = how->handle;
     c->next_due = INT64_MAX;
-    c->deliver = how->native->deliver;
+    c->deliver = how->native->deliver || a->looks;
     c->tend = tcp_settings_to_tend(how->tcp);
     c->wait = (enum nfsbe_wait)how->native->wait;
     c->timeout = how->server->timeout;

@@ -65,7 +65,8 @@ int claim_read(const struct claim *c, struct claim_block *out, struct err *err) 
     return rc == 0 ? 0 : failed(c, "reading", err);
 }
 
-int claim_write(struct claim *c, const struct owner *o, struct err *err) {
+int claim_write(struct claim *c, const struct owner *o, const struct claim_block *as, struct err *err) {
+    struct claim_block now = {.sum = 0};
     struct blockio *io;
     unsigned char *buf;
     struct data data;
@@ -77,8 +78,12 @@ int claim_write(struct claim *c, const struct owner *o, struct err *err) {
     owner_encode(o, c->bytes);
     data_init(&data, run, counter >> 9, &c->note);
     if (open_io(c, true, &io, &buf, err) != 0) return failed(c, "writing", err);
+    int rc = blockio_read(io, c->at, buf, c->unit, err);
+    if (rc == 0) look(c, buf, &now);
+    if (rc == 0 && now.sum != as->sum)
+        rc = err_set(err, STATUS_TARGET, "its block was overwritten meanwhile, or another object by the same name is reached now");
     data_make(&data, buf, c->at, c->unit);
-    int rc = blockio_write(io, c->at, buf, c->unit, err);
+    if (rc == 0) rc = blockio_write(io, c->at, buf, c->unit, err);
     if (rc == 0 && c->target->facts.can_flush) rc = blockio_flush(io, NULL, err);
     blockio_close(io);
     free(buf);

@@ -26,7 +26,8 @@ struct claim_block {
     uint64_t sum;       /* of its bytes */
 };
 int claim_read(const struct claim *c, struct claim_block *out, struct err *err);
-/* Makes `o` the record, and writes it. */
-int claim_write(struct claim *c, const struct owner *o, struct err *err);
+/* Makes `o` the record, and writes it, if by the same session the block is what `as` has read before: else it is
+ * somebody else's, or the session has led to another object (STATUS_TARGET). */
+int claim_write(struct claim *c, const struct owner *o, const struct claim_block *as, struct err *err);
 
 #endif

@@ -114,7 +114,7 @@ static int take(struct safety_guard *g, unsigned t, struct err *err) {
     if ((v == OWNER_OURS ? found_ours(g, t, &found.owner, err) : found_none(g, t, err)) != 0) return -1;
     if (roads_prove(c->target, g->wish->write_from, g->wish->write_to, err) != 0) return -1;
     c->before = found.sum;
-    if (claim_write(c, &g->self, err) != 0) return -1;
+    if (claim_write(c, &g->self, &found, err) != 0) return -1;
     c->taken = true;
     return 0;
 }
@@ -135,14 +135,19 @@ static int refuse_other(const struct claim *c, const struct claim_block *found, 
                    c->target->label, c->at);
 }
 
-static int read_back(const struct safety_guard *g, unsigned t, enum status status, struct err *err) {
+static int read_back_as(const struct safety_guard *g, unsigned t, enum status status, struct claim_block *found,
+                        struct err *err) {
     const struct claim *c = &g->claim[t];
-    struct claim_block found;
 
     if (!c->taken) return 0;
-    if (claim_read(c, &found, err) != 0) return -1;
-    bool mine = is_mine(g, &found);
-    return mine && found.whole ? 0 : refuse_other(c, &found, mine, status, err);
+    if (claim_read(c, found, err) != 0) return -1;
+    bool mine = is_mine(g, found);
+    return mine && found->whole ? 0 : refuse_other(c, found, mine, status, err);
+}
+
+static int read_back(const struct safety_guard *g, unsigned t, enum status status, struct err *err) {
+    struct claim_block found;
+    return read_back_as(g, t, status, &found, err);
 }
 
 /* The first time. Some targets keep nothing of what is written (null backing stores): there is nothing to protect, and
@@ -222,11 +227,12 @@ void safety_guard_end(struct safety_guard *g) {
     if (!g) return;
     for (unsigned t = 0; t < g->wish->n_targets; t++) {
         struct claim *c = &g->claim[t];
+        struct claim_block found;
         struct err ignored;
-        if (!c->taken || !c->target->handle || read_back(g, t, STATUS_TARGET, &ignored) != 0) continue;
+        if (!c->taken || !c->target->handle || read_back_as(g, t, STATUS_TARGET, &found, &ignored) != 0) continue;
         g->self.state = OWNER_RELEASED;
         g->self.target = t;
-        (void)claim_write(c, &g->self, &ignored);
+        (void)claim_write(c, &g->self, &found, &ignored);
     }
     free(g->claim);
     free(g);

@@ -118,6 +118,7 @@ static int open_how(const struct backend *backend, struct handle *h, const struc
         b->requests[slot].slot = slot;
         b->free[b->n_free++] = &b->requests[slot];
     }
+    how.looks = true;
     how.depth = b->depth;
     how.max_io = b->max_io;
     how.buffers = buffer_of(b, 0);

@@ -114,6 +114,7 @@ known 'ext4' "$LAB/ext4" "$(at 2)" 'ext4 file system "my data"' ext4
 known 'LVM' "$LAB/lvm" "$(at 3)" 'LVM physical volume' LVM2_member
 known 'swap' "$LAB/swap" "$(at 4)" 'swap space' swap
 known 'VMFS' "$LAB/vmfs" "$(at 5)" 'VMFS' VMFS
+refuses 'unknown data, deliver=no' "$LAB/raw" 2 'unknown data' p.ini t="$(at 6)?deliver=no" --destroy t
 known 'unknown data' "$LAB/raw" "$(at 6)" 'unknown data' unknown-data
 
 refuses 'all zeros: refused without consent' "$LAB/zero" 2 \
@@ -253,6 +254,10 @@ must lab_ganesha data="$LAB/data:Attr_Expiration_Time=0" locked="$LAB/locked" fu
 nfs() { lab_nfs_url "$@"; }
 
 known 'a foreign file on NFS' "$LAB/data/foreign" "$(nfs data/foreign)" 'unknown data' unknown-data
+# What a load need not deliver is looked at all the same, before it.
+head -c 8M /dev/urandom >"$LAB/data/foreign"
+refuses 'a foreign file on NFS, deliver=no' "$LAB/data/foreign" 2 'unknown data' p.ini t="$(nfs data/foreign)&deliver=no" \
+	--destroy t
 head -c 8M /dev/urandom >"$LAB/data/foreign"
 before=$(names "$LAB/data")
 refuses 'too little free space for a new file' "$LAB/data/new" 1 'would be allocated*must remain*--allow-full' \

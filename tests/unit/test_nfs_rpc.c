@@ -17,7 +17,7 @@
 enum how { WELL, ONE_BYTE, EARLIER, NEVER_SENT, TEXT, HUGE, MANY_FRAGMENTS, EMPTY_FRAGMENTS, DRIP, SHORT, EARLY_END,
            CLOSE, DENIED, JUKEBOX_TWICE, JUKEBOX, BAD_BOOL, ONLY_4, NO_PROGRAM, SILENT };
 
-struct behaviour { enum how how; unsigned seen; };
+struct behaviour { enum how how; _Atomic unsigned seen; };
 
 static void getattr_reply(struct bytes *b, const struct script_call *c, unsigned fragment) {
     const struct shape shape = { .attributes = 1, .fragment = fragment };
