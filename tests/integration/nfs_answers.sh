@@ -85,7 +85,7 @@ for engine in native libnfs; do
 		"runs['x']['errors'] == {'NFS3ERR_JUKEBOX': 8}" "runs['x']['total']['ios'] == 100" "${P}['retries'] >= 8 * 8" \
 		"1e9 < runs['x']['window_ns'] < 5e9"
 
-	told 'JUKEBOX at open, as under load' $engine 0 --hostile jukebox --hostile-all --every 2 --
+	told 'JUKEBOX at open, as under load' $engine 0 --hostile jukebox --hostile-all --every 3 --
 	json "JUKEBOX at open, as under load ($engine): all is well in the end" r.json \
 		"d['status'] == 'ok' and runs['x']['total']['ios'] == 512 and not runs['x']['errors']"
 
