@@ -161,8 +161,8 @@ const char *tcp_source_words(enum tcp_source source) {
     static const char *const words[] = {
         [TCP_SOURCE_FINE] = "",
         [TCP_SOURCE_NO_RIGHT] = "a source port below 1024 takes root or CAP_NET_BIND_SERVICE",
-        [TCP_SOURCE_ALL_TAKEN] = "all 512 reserved source ports (512 to 1023) are in use towards this server, so one "
-                                 "above was taken: use fewer connections (nconnect=, numjobs=); `ss -tn` shows who has them"
+        [TCP_SOURCE_ALL_TAKEN] = ("all 512 reserved source ports (512 to 1023) are in use towards this server, so one "
+                                 "above was taken: use fewer connections (nconnect=, numjobs=); `ss -tn` shows who has them")
     };
     return words[source];
 }
