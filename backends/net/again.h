@@ -16,7 +16,7 @@
 
 #define AGAIN_FIRST_NS NS_PER_MS  /* the pause after the first such answer */
 #define AGAIN_MOST_NS  NS_PER_SEC /* no pause is longer */
-#define AGAIN_ANSWER_NS (20 * NS_PER_MS) /* before `end` a call that is sent again still has so long for its answer */
+#define AGAIN_ANSWER_NS (100 * NS_PER_MS) /* before `end` a call that is sent again still has so long for its answer */
 
 /* ns to wait after `answers` (1: the first) such answers to one request: doubles from AGAIN_FIRST_NS up to AGAIN_MOST_NS. */
 static inline int64_t again_pause(unsigned answers) {
