@@ -350,6 +350,7 @@ static const char *judged(struct reservations_answer *all, unsigned n) {
     static struct facts f;
     memset(&f, 0, sizeof f);
     reservations_judge(all, n, makedev(253, 0), &f);
+    facts_free(&f);
     return f.in_use;
 }
 
