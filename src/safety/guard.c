@@ -95,6 +95,18 @@ static int refuse_owner(const struct safety_guard *g, unsigned t, const struct o
     return -1;
 }
 
+/* The block has changed since it was read. If another samedisk was faster, that is what the user is told; in any case
+ * nothing is written. */
+static int who_was_faster(const struct safety_guard *g, unsigned t, struct err *err) {
+    struct claim_block now;
+    struct err ignored;
+
+    if (claim_read(&g->claim[t], &now, &ignored) != 0 || !now.has_record) return -1;
+    enum owner_verdict v = owner_judge(&now.owner, &g->self, g->wish->proc);
+    if (v == OWNER_RUNNING || v == OWNER_ELSEWHERE) (void)refuse_owner(g, t, &now.owner, v, err);
+    return -1;
+}
+
 static int take(struct safety_guard *g, unsigned t, struct err *err) {
     struct claim *c = &g->claim[t];
     struct claim_block found;
@@ -114,7 +126,7 @@ static int take(struct safety_guard *g, unsigned t, struct err *err) {
     if ((v == OWNER_OURS ? found_ours(g, t, &found.owner, err) : found_none(g, t, err)) != 0) return -1;
     if (roads_prove(c->target, g->wish->write_from, g->wish->write_to, err) != 0) return -1;
     c->before = found.sum;
-    if (claim_write(c, &g->self, &found, err) != 0) return -1;
+    if (claim_write(c, &g->self, &found, err) != 0) return who_was_faster(g, t, err);
     c->taken = true;
     return 0;
 }
