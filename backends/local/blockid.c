@@ -56,6 +56,12 @@ bool blockid_vpd83(const unsigned char *page, size_t n, char *buf, size_t len) {
     return best > 0;
 }
 
+bool blockid_unit(const char *disk, char *buf, size_t len) {
+    unsigned char page[1024];
+    ssize_t n = sysfs_bytes(page, sizeof page, "%s/device/vpd_pg83", disk);
+    return n > 0 && blockid_vpd83(page, (size_t)n, buf, len);
+}
+
 /* "mpath-" and what scsi_id makes: the designator's type as a digit, then its value; NVMe names stand as they are. */
 static bool multipath_wwid(const char *uuid, char *buf, size_t len) {
     if (strncmp(uuid, "mpath-", 6)) return false;
@@ -77,8 +83,7 @@ bool blockid_wwid(const char *disk, char *buf, size_t len) {
         snprintf(buf, len, "%s", text);
         return true;
     }
-    n = sysfs_bytes(page, sizeof page, "%s/device/vpd_pg83", disk);
-    if (n > 0 && blockid_vpd83(page, (size_t)n, buf, len)) return true;
+    if (blockid_unit(disk, buf, len)) return true;
     n = sysfs_bytes(page, sizeof page, "%s/device/vpd_pg80", disk);
     if (n > 4 && page[1] == 0x80) return put_serial(disk, buf, len, page + 4, (size_t)n - 4);
     if ((sysfs_text(text, sizeof text, "%s/serial", disk) && *text) ||

@@ -14,7 +14,6 @@
 #include "backends/local/blockid.h"
 #include "backends/local/roads.h"
 #include "backends/local/sgio.h"
-#include "backends/local/sysfs.h"
 
 #ifndef BLKGETDISKSEQ
 #define BLKGETDISKSEQ _IOR(0x12, 128, uint64_t)
@@ -46,10 +45,8 @@ uint64_t devguard_sequence(int fd) {
 
 /* What the kernel read when the disk came may be of one that has been there since. */
 static void compare_record(const struct road *road, const struct disk *d, char *stale, size_t len) {
-    unsigned char page[1024];
     char recorded[128];
-    ssize_t n = sysfs_bytes(page, sizeof page, "%s/device/vpd_pg83", road->folder);
-    if (!d->unit[0] || n <= 0 || !blockid_vpd83(page, (size_t)n, recorded, sizeof recorded)) return;
+    if (!d->unit[0] || !blockid_unit(road->folder, recorded, sizeof recorded)) return;
     if (strcmp(recorded, d->unit))
         snprintf(stale, len, "/dev/%s was %.60s when it came, and answers that it is %.60s now: remove and add it, or "
                  "rescan it", road->name, recorded, d->unit);

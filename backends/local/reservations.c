@@ -9,7 +9,6 @@
 
 #include "backends/local/blockid.h"
 #include "backends/local/sgio.h"
-#include "backends/local/sysfs.h"
 
 /* 0, or a negative errno of sgio.h. */
 static int ask_scsi(int fd, struct reserve *r) {
@@ -94,9 +93,7 @@ void reservations_judge(const struct reservations_answer *all, unsigned n, dev_t
 }
 
 static void name_unit(const struct road *road, char *buf, size_t len) {
-    uint8_t page[1024];
-    size_t n = sysfs_bytes(page, sizeof page, "%s/device/vpd_pg83", road->folder);
-    if (!strncmp(road->name, "nvme", 4) || !blockid_vpd83(page, n, buf, len)) *buf = 0;
+    if (!strncmp(road->name, "nvme", 4) || !blockid_unit(road->folder, buf, len)) *buf = 0;
 }
 
 void reservations_facts(const char *sys, dev_t dev, int fd, struct facts *f) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/local/blockid.h"
 #include "scsi/reserve.h"
 
 static void scsi(void **state) {
@@ -69,7 +70,24 @@ static void words(void **state) {
                         "5) and 2 registered keys: a cluster uses it");
 }
 
+/* Leaves a page 83h on the stack, wherever the callee's buffer will lie. */
+static __attribute__((noinline)) void stain_the_stack(void) {
+    static const unsigned char page[16] = {0, 0x83, 0, 12, 1, 3, 0, 8, 0x60, 1, 2, 3, 4, 5, 6, 7};
+    _Alignas(16) unsigned char stain[32768];
+    for (size_t i = 0; i < sizeof stain; i += sizeof page) memcpy(stain + i, page, sizeof page);
+    __asm__ volatile("" : : "r"(stain) : "memory");
+}
+
+/* A virtio disk, a loop device: sysfs keeps no page of it. */
+static void a_disk_without_a_page(void **state) {
+    char name[64];
+    (void)state;
+    stain_the_stack();
+    assert_false(blockid_unit("/nowhere", name, sizeof name));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(scsi), cmocka_unit_test(nvme), cmocka_unit_test(words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(scsi), cmocka_unit_test(nvme), cmocka_unit_test(words),
+                                       cmocka_unit_test(a_disk_without_a_page)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
