@@ -31,7 +31,7 @@
 #include "backends/local/helpers.h"
 #include "backends/local/kernel.h"
 #include "backends/local/lock.h"
-#include "backends/local/mountinfo.h"
+#include "linux/mountinfo.h"
 #include "backends/local/reservations.h"
 #ifdef HAVE_LIBURING
 #include "backends/local/uring.h"

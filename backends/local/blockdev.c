@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "backends/local/blockid.h"
-#include "backends/local/mountinfo.h"
+#include "linux/mountinfo.h"
 #include "backends/local/roads.h"
 #include "backends/local/sysfs.h"
 #include "base/text.h"

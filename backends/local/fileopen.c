@@ -23,7 +23,8 @@
 #include "backends/local/fs.h"
 #include "backends/local/helpers.h"
 #include "backends/local/lock.h"
-#include "backends/local/mountinfo.h"
+#include "linux/mountinfo.h"
+#include "linux/overlay.h"
 #include "backends/local/nfsmount.h"
 #include "backends/local/path.h"
 #include "backends/local/sysfs.h"
@@ -261,6 +262,19 @@ static int choose_engine(struct opening *o, struct handle *h, struct facts *f, s
 
 /* ---- facts ---- */
 
+/* A file of an overlay is the one in its upper layer. */
+static void overlay_identity(const struct opening *o, const struct handle *h, struct facts *f) {
+    struct overlay_file layer[OVERLAY_LAYERS_MAX];
+    char path[2 * PATH_MAX];
+    if (!o->mount || strcmp(o->mount->type, "overlay")) return;
+    char *text = mountinfo_read();
+    snprintf(path, sizeof path, "%s/%s", o->folder, h->name);
+    if (overlay_files(text, path, h->dev, layer) && layer[0].upper)
+        snprintf(f->identity[1], sizeof f->identity[1], "file:%u:%u:%llu", major(layer[0].dev), minor(layer[0].dev),
+                 (unsigned long long)layer[0].ino);
+    free(text);
+}
+
 static void file_facts(const struct opening *o, struct handle *h, struct facts *f) {
     struct stat st;
     uint64_t value;
@@ -274,6 +288,7 @@ static void file_facts(const struct opening *o, struct handle *h, struct facts *
     f->read_only = faccessat(h->dir, h->name, W_OK, AT_EACCESS) < 0;
     snprintf(f->identity[0], sizeof f->identity[0], "file:%u:%u:%llu", major(h->dev), minor(h->dev),
              (unsigned long long)h->ino);
+    overlay_identity(o, h, f);
     if (!h->created && f->allocated < f->size)
         kv_text(&f->warnings, "sparse", "only %s of %s have storage behind them: reads of holes never reach a disk",
                 units_size_human(other, sizeof other, f->allocated), units_size_human(size, sizeof size, f->size));

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "backends/backend.h"
-#include "backends/local/mountinfo.h"
+#include "linux/mountinfo.h"
 
 enum fs_class {
     FS_LOCAL,     /* ext4, xfs, btrfs, zfs, ...: on a disk of this machine */

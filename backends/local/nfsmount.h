@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "backends/backend.h"
-#include "backends/local/mountinfo.h"
+#include "linux/mountinfo.h"
 #include "backends/net/nfsname.h"
 
 #define NFSMOUNT_VOLUMES "/proc/fs/nfsfs/volumes"

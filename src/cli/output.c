@@ -10,6 +10,7 @@
 #include "base/url.h"
 #include "cli/show.h"
 #include "result/document.h"
+#include "safety/localdisk.h"
 #include "safety/space.h"
 
 static struct savefile_rules rules_of(bool force) {
@@ -59,7 +60,7 @@ static bool looks_like_target(const char *path) {
 int output_check(const char *option, const char *path, bool force, const struct targets *targets, struct err *err) {
     struct savefile_rules rules = rules_of(force);
     const struct target *t;
-    char shown[200];
+    char shown[200], why[300];
 
     show_word(shown, sizeof shown, path);
     if (looks_like_target(path))
@@ -67,6 +68,8 @@ int output_check(const char *option, const char *path, bool force, const struct 
                        option, shown, option, shown);
     if ((t = is_target(path, targets)))
         return err_set(err, STATUS_USAGE, "%s %s: this is the target '%s', and no result is written into it", option, shown, t->label);
+    if (localdisk_file_used(path, why, sizeof why))
+        return err_set(err, STATUS_USAGE, "%s %s: no result is written into a file that is in use: %s", option, shown, why);
     return savefile_check(path, &rules, err) ? err_prefix(err, "%s", option) : 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "safety/localdisk.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -86,6 +87,33 @@ static bool used_with_parts(const struct ask *ask, const struct localdisk_disk *
     return false;
 }
 
+/* Another program's exclusive open, of which sysfs knows nothing: zfs, a file system's journal, a mount in another mount
+ * namespace. Asked of what a loop device stands on and of other roads to the object: a target's own device is opened
+ * exclusively by its backend, which finds out itself. */
+static bool opened_here(dev_t dev) {
+    char path[300];
+    struct stat st;
+    bool found = false;
+    DIR *dir = opendir("/proc/self/fd");
+    for (struct dirent *e; dir && !found && (e = readdir(dir));) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
+        found = stat(path, &st) == 0 && S_ISBLK(st.st_mode) && st.st_rdev == dev;
+    }
+    if (dir) closedir(dir);
+    return found;
+}
+
+static bool opened_exclusively(const struct ask *ask, const struct localdisk_disk *d) {
+    char node[80];
+    struct stat st;
+
+    snprintf(node, sizeof(node), "/dev/%s", d->name);
+    if (stat(node, &st) != 0 || !S_ISBLK(st.st_mode) || st.st_rdev != d->dev) return false;
+    int fd = open(node, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC), error = errno;
+    if (fd >= 0) close(fd);
+    return fd < 0 && error == EBUSY && !opened_here(d->dev) && say_used(ask, d, "opened exclusively by another program", "");
+}
+
 /* The same partition by another road to the same LUN. */
 static bool twin_partition_used(const struct ask *ask, const struct localdisk_disk *d) {
     const struct localdisk *l = ask->l;
@@ -94,7 +122,7 @@ static bool twin_partition_used(const struct ask *ask, const struct localdisk_di
     for (size_t i = 0; i < l->n; i++) {
         const struct localdisk_disk *t = &l->disk[i];
         if (t->parent >= 0 && t->parent != d->parent && t->partition == d->partition &&
-            same_lun(&l->disk[t->parent], whole) && used(ask, t, false, 0))
+            same_lun(&l->disk[t->parent], whole) && (used(ask, t, false, 0) || opened_exclusively(ask, t)))
             return true;
         if (t->parent < 0 && t != whole && same_lun(t, whole) && used(ask, t, false, 0)) return true;
     }
@@ -139,17 +167,9 @@ static bool shared(const struct ask *ask, const struct localdisk_disk *d, const 
     return false;
 }
 
-/* Another program's exclusive open, of which sysfs knows nothing (zfs, a file system's journal): only what a loop device
- * stands on is asked, as a target itself is opened exclusively. */
-static bool opened_exclusively(const struct ask *ask, const struct localdisk_disk *d) {
-    char node[80];
-    struct stat st;
-
-    snprintf(node, sizeof(node), "/dev/%s", d->name);
-    if (stat(node, &st) != 0 || !S_ISBLK(st.st_mode) || st.st_rdev != d->dev) return false;
-    int fd = open(node, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC), error = errno;
-    if (fd >= 0) close(fd);
-    return fd < 0 && error == EBUSY && say_used(ask, d, "opened exclusively by another program", "");
+/* What a map holds is opened exclusively by it; then it counts who uses the map. */
+static bool road_used(const struct ask *ask, const struct localdisk_disk *d) {
+    return used_with_parts(ask, d, false, 0) || (!d->n_holders && opened_exclusively(ask, d));
 }
 
 static bool other_roads_used(const struct ask *ask, const struct localdisk_disk *d) {
@@ -157,7 +177,7 @@ static bool other_roads_used(const struct ask *ask, const struct localdisk_disk 
 
     for (size_t i = 0; i < l->n; i++)
         if (&l->disk[i] != d && l->disk[i].parent < 0 && !in_chain(ask, &l->disk[i]) && same_lun(&l->disk[i], d) &&
-            used_with_parts(ask, &l->disk[i], false, 0))
+            road_used(ask, &l->disk[i]))
             return true;
     return false;
 }
@@ -260,9 +280,7 @@ static bool ask_all(const struct ask *ask, char *note, size_t note_len) {
     for (size_t i = 0; i < l->n; i++) {
         const struct localdisk_disk *d = &l->disk[i];
         if (d == own || d->parent >= 0 || !same_object(d, own, facts)) continue;
-        if (used_with_parts(ask, d, false, 0)) return true;
-        /* Mounted where this process cannot see it: no target of this plan opens it besides the file behind it. */
-        if (facts->kind == OBJECT_FILE && d->loop && opened_exclusively(ask, d)) return true;
+        if (road_used(ask, d)) return true;
         add_note(note, note_len, d->name);
     }
     return false;
@@ -280,4 +298,20 @@ bool localdisk_in_use(const struct localdisk *l, const struct facts *facts, char
     bool in_use = ask_all(&ask, note, note_len);
     free(ask.chain);
     return in_use;
+}
+
+bool localdisk_file_used(const char *path, char *why, size_t why_len) {
+    struct facts facts = {.kind = OBJECT_FILE};
+    struct localdisk *l;
+    struct stat st;
+    struct err ignored;
+    char note[160];
+
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || localdisk_scan("/sys", "/proc", &l, &ignored) != 0) return false;
+    snprintf(facts.identity[0], sizeof(facts.identity[0]), "file:%u:%u:%ju", major(st.st_dev), minor(st.st_dev),
+             (uintmax_t)st.st_ino);
+    bool in_use = localdisk_in_use(l, &facts, why, why_len, note, sizeof(note));
+    if (!in_use && note[0]) snprintf(why, why_len, "it is behind %s", note);
+    localdisk_free(l);
+    return in_use || note[0];
 }

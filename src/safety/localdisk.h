@@ -19,5 +19,8 @@ void localdisk_free(struct localdisk *l);
  * says by what. If not, `note` names the local devices that are the same object ("" if there are none). */
 bool localdisk_in_use(const struct localdisk *l, const struct facts *facts, char *why, size_t why_len, char *note,
                       size_t note_len);
+/* Does a loop device stand on the file `path`, or is it swap? `why` then says which. False also for what is no regular
+ * file of this machine. */
+bool localdisk_file_used(const char *path, char *why, size_t why_len);
 
 #endif

@@ -4,10 +4,14 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "linux/loopdev.h"
+#include "linux/mountinfo.h"
+#include "linux/overlay.h"
 #include "safety/localdisk_table.h"
 
 static void add_under(struct localdisk_disk *d, const struct localdisk *l, const struct localdisk_disk *lower) {
@@ -33,6 +37,23 @@ static void read_slaves(struct localdisk *l, struct localdisk_disk *d, const cha
     if (dir) closedir(dir);
 }
 
+static void add_file(struct localdisk_disk *d, dev_t dev, ino_t ino) {
+    localdisk_add_identity(d, "file:%u:%u:%ju", major(dev), minor(dev), (uintmax_t)ino);
+}
+
+/* Of a file in an overlay also those of the layers: by their own names they are the same blocks. */
+static void add_loop_file(struct localdisk_disk *d, const struct loopdev *loop) {
+    struct overlay_file layer[OVERLAY_LAYERS_MAX];
+    struct stat st;
+
+    add_file(d, loop->dev, loop->ino);
+    if (stat(loop->path, &st) != 0 || st.st_dev != loop->dev || st.st_ino != loop->ino) return;
+    char *mountinfo = mountinfo_read();
+    unsigned n = overlay_files(mountinfo, loop->path, st.st_dev, layer);
+    for (unsigned i = 0; i < n; i++) add_file(d, layer[i].dev, layer[i].ino);
+    free(mountinfo);
+}
+
 static void read_loop(struct localdisk *l, struct localdisk_disk *d, const char *sysfs) {
     char folder[PATH_MAX + 128];
     struct loopdev loop;
@@ -46,7 +67,7 @@ static void read_loop(struct localdisk *l, struct localdisk_disk *d, const char 
     if (loop.known && loop.rdev)
         add_under(d, l, localdisk_by_dev(l, loop.rdev));
     else if (loop.known)
-        localdisk_add_identity(d, "file:%u:%u:%ju", major(loop.dev), minor(loop.dev), (uintmax_t)loop.ino);
+        add_loop_file(d, &loop);
     add_under(d, l, named);
     if ((!loop.known || loop.rdev) && d->n_under == 0) d->unknown_under = true;
 }

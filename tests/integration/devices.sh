@@ -92,5 +92,45 @@ expect 'no longer mounted, but a loop device is over it' 1 "in use*behind loop d
 	t="$lower" --destroy t=ext4
 same 'nothing of it was written' "$(sums "$LAB/fs")" "$before"
 lab_down "${upper#/dev/}"
+expect 'a result into the file behind it' 1 "in use: it is behind*$lower" "$SAMEDISK" run p.ini t="$lower" --destroy t=ext4 \
+	--json "$LAB/fs" --force-output
 expect 'free again' 0 'would be written' "$SAMEDISK" run p.ini t="$lower" --destroy t=ext4 --dry-run
+
+# Mounted where this script does not see it: only the device's exclusive open tells.
+mkfifo "$LAB/end"
+unshare --mount sh -c 'mount -o ro "$1" "$2/m" && : >"$2/mounted" && read -r _ <"$2/end"' sh "$lower" "$LAB" &
+hidden=$!
+it_wait_for() { it_tries=0; until [ -e "$1" ]; do it_tries=$((it_tries + 1)); [ $it_tries -lt 200 ] || return 1; sleep 0.05; done; }
+must it_wait_for "$LAB/mounted"
+for target in "$twin" "file:$LAB/fs"; do
+	expect "mounted in another namespace: ${target#"file:$LAB"}" 1 "$lower is opened exclusively" "$SAMEDISK" run p.ini \
+		t="$target" --destroy t=ext4
+done
+echo >"$LAB/end"
+wait "$hidden"
+
+# ---- the layers of an overlay ----
+
+layers=$LAB/layers
+mkdir -p "$layers"
+must mount -t tmpfs tmpfs "$layers"
+mkdir "$layers/low" "$layers/up" "$layers/work" "$layers/all"
+if mount -t overlay overlay -o "lowerdir=$layers/low,upperdir=$layers/up,workdir=$layers/work" "$layers/all"; then
+	truncate -s 16M "$layers/all/fs"
+	must mkfs.ext4 -q -F "$layers/all/fs"
+	before=$(sums "$layers/up/fs")
+	for over in all up; do
+		loop=$(lab_loop "$layers/$over/fs") || must false
+		must mount -o ro "$loop" "$LAB/m"
+		for other in all up; do
+			expect "mounted by loop over the file in $over/: the one in $other/" 1 "in use*$loop is mounted" "$SAMEDISK" \
+				run p.ini t="file:$layers/$other/fs" --destroy t=ext4
+		done
+		umount "$LAB/m"
+		lab_down "${loop#/dev/}"
+	done
+	same 'nothing of it was written' "$(sums "$layers/up/fs")" "$before"
+	umount "$layers/all"
+fi
+umount "$layers"
 it_end

@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "backends/local/fs.h"
-#include "backends/local/mountinfo.h"
+#include "linux/mountinfo.h"
 #include "backends/local/nfsmount.h"
 
 static const char table[] = "22 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw,errors=remount-ro\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which mount a file lies on, from the text of /proc/self/mountinfo. */
-#ifndef BACKENDS_LOCAL_MOUNTINFO_H
-#define BACKENDS_LOCAL_MOUNTINFO_H
+#ifndef LINUX_MOUNTINFO_H
+#define LINUX_MOUNTINFO_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,11 +9,12 @@
 
 struct mount {
     unsigned major, minor;      /* of the file system, as st_dev */
+    char root[4096];            /* what of the file system is mounted there: "/", or a folder of it (bind mounts) */
     char point[4096];           /* octal escapes decoded here and below */
     char options[256];          /* of this mount: rw,noatime */
     char type[64];              /* "ext4", "fuse.sshfs" */
     char source[512];           /* "/dev/sda1", "server:/export" */
-    char super[2048];           /* options of the file system: rw,vers=3,rsize=1048576 */
+    char super[8192];           /* options of the file system: rw,vers=3,rsize=1048576 */
 };
 
 /* Next entry of `*text`, which is moved on; lines that cannot be read are skipped. False at the end. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "backends/local/mountinfo.h"
+#include "linux/mountinfo.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static const char *field(const char *p, const char *end, char *out, size_t len) 
 static bool parse_line(const char *p, const char *end, struct mount *m) {
     char word[64], device[32];
     if (!(p = field(p, end, word, sizeof word)) || !(p = field(p, end, word, sizeof word)) ||
-        !(p = field(p, end, device, sizeof device)) || !(p = field(p, end, word, sizeof word)) ||
+        !(p = field(p, end, device, sizeof device)) || !(p = field(p, end, m->root, sizeof m->root)) ||
         !(p = field(p, end, m->point, sizeof m->point)) || !(p = field(p, end, m->options, sizeof m->options)))
         return false;
     if (sscanf(device, "%u:%u", &m->major, &m->minor) != 2) return false;
