@@ -166,7 +166,7 @@ static void conf_free(void *conf) {
 }
 
 static unsigned roads(const struct handle *h) {
-    return h->roads.n_portals;
+    return h->roads.n_roads;
 }
 
 static int attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {

@@ -51,12 +51,13 @@ enum { ISCSIBE_ENGINE_AUTO, ISCSIBE_ENGINE_NATIVE, ISCSIBE_ENGINE_LIBISCSI };
 #define ISCSIBE_SESSIONS_MAX 64u
 
 /* The ways by which a context reaches the unit: session i goes to portal[i % n_portals], I/O number i to session
- * (i / every) % sessions. */
+ * (i / every) % sessions. Behind them, up to n_roads, stands the URL's portal where no data goes by it: the unit was
+ * opened there, so it has to be the same one. */
 struct iscsibe_roads {
-    unsigned sessions, n_portals, every;
-    char portal[ISCSIBE_PORTALS_MAX][ISCSIBE_PORTAL_SIZE]; /* printable */
+    unsigned sessions, n_portals, n_roads, every;
+    char portal[ISCSIBE_PORTALS_MAX + 1][ISCSIBE_PORTAL_SIZE]; /* printable */
     /* Numeric, once connected to: a name may stand for several machines, and all sessions must go to the same one. */
-    char address[ISCSIBE_PORTALS_MAX][ISCSIBE_PORTAL_SIZE];
+    char address[ISCSIBE_PORTALS_MAX + 1][ISCSIBE_PORTAL_SIZE];
 };
 
 /* Where and as whom to log in. Holds secrets: wiped by iscsibe_login_wipe. */

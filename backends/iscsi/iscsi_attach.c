@@ -111,10 +111,10 @@ static int attach_one(struct handle *h, unsigned road, const struct attach_how *
 static int native_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
     struct context *session[ISCSIBE_SESSIONS_MAX];
     const struct iscsibe_roads *r = &h->roads;
-    unsigned n = 0, sessions = how->road ? 1 : r->sessions, first = how->road ? how->road - 1 : 0;
+    unsigned n = 0, sessions = how->road ? 1 : r->sessions;
 
     *out = NULL;
-    while (n < sessions && attach_one(h, (first + n) % r->n_portals, how, &session[n], err) == 0) n++;
+    while (n < sessions && attach_one(h, how->road ? how->road - 1 : n % r->n_portals, how, &session[n], err) == 0) n++;
     if (n < sessions) {
         while (n > 0) iscsibe_native_detach(session[--n]);
         return err_prefix(err, "%s", h->where);
@@ -186,7 +186,7 @@ static int try_native(struct handle *h, struct facts *f, struct err *err) {
     struct iscsibe_link *l;
     struct entered said;
 
-    if (r->n_portals > 1 && !*h->identity[0])
+    if (r->n_roads > 1 && !*h->identity[0])
         return err_set(err, STATUS_TARGET,
                        "the LUN has no name (VPD 83 or 80): whether all of portals= lead to it cannot be told");
     for (unsigned i = 0; i < r->n_portals; i++) {

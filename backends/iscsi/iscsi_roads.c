@@ -63,6 +63,13 @@ const char *iscsibe_road_address(const struct iscsibe_roads *r, unsigned i) {
     return r->address[i][0] ? r->address[i] : r->portal[i];
 }
 
+static void add_own(struct iscsibe_roads *r, const char *portal) {
+    r->n_roads = r->n_portals;
+    for (unsigned i = 0; i < r->n_portals; i++)
+        if (strcmp(r->portal[i], portal) == 0) return;
+    snprintf(r->portal[r->n_roads++], sizeof r->portal[0], "%s", portal);
+}
+
 int iscsibe_roads_fill(struct iscsibe_roads *r, const struct iscsibe_conf *conf, const char *portal, struct err *err) {
     memset(r, 0, sizeof *r);
     if (conf->portals) {
@@ -71,6 +78,7 @@ int iscsibe_roads_fill(struct iscsibe_roads *r, const struct iscsibe_conf *conf,
         snprintf(r->portal[0], sizeof r->portal[0], "%s", portal);
         r->n_portals = 1;
     }
+    add_own(r, portal);
     r->sessions = conf->sessions ? (unsigned)conf->sessions : r->n_portals;
     r->every = conf->rr ? (unsigned)conf->rr : EVERY_DEFAULT;
     if (r->sessions < r->n_portals)

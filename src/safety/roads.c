@@ -13,7 +13,8 @@
 #include "safety/places.h"
 #include "target/blockio.h"
 
-#define ADVICE "leave out the one that leads elsewhere (portals=, servers=); each object is a target of its own"
+#define ADVICE "the roads are those of portals= or servers= in their order, then the URL's own; leave out the one that leads " \
+               "elsewhere, each object is a target of its own"
 
 static uint32_t unit_of(const struct facts *f) {
     return f->block > MARK_STEP ? f->block : MARK_STEP;

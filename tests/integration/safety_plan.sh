@@ -168,6 +168,9 @@ before=$(sha "$LAB/twin2/f")
 expect 'servers= to a file and its copy: refused' 1 'roads*lead to different objects' "$SAMEDISK" run p.ini \
 	a="$first_url&servers=127.0.0.1:$LAB_NFS_PORT,127.0.0.1:$port" --allow-full --destroy a
 same 'the copy is as it was' "$(sha "$LAB/twin2/f")" "$before"
+expect 'servers= to the copy alone, beside the URL of the file: refused' 1 'roads*lead to different objects' \
+	"$SAMEDISK" run p.ini a="$first_url&servers=127.0.0.1:$port" --allow-full --destroy a --destroy a=unknown-data
+same 'the copy is as it was' "$(sha "$LAB/twin2/f")" "$before"
 exec 8>&-
 wait "$second"
 lab_down ganesha
