@@ -57,8 +57,11 @@ static struct document *begin_document(const struct run_plan *r) {
     struct document *d = document_new(PACKAGE_VERSION);
     if (!d) return NULL;
     document_plan(d, plan->seed, plan->rounds, r->reference, plan->warm_instead_of_asis);
-    for (size_t i = 0; i < plan->patterns.n; i++)
-        document_pattern(d, plan->patterns.pattern[i].name, pattern_options, &plan->patterns.pattern[i]);
+    for (size_t i = 0; i < plan->patterns.n; i++) {
+        const struct pattern *p = &plan->patterns.pattern[i];
+        document_pattern(d, p->name, pattern_options, p);
+        if (p->section) document_pattern_changed(d, p->section, p->changed);
+    }
     for (size_t i = 0; i < o->note.n; i++) note_in(d, o->note.item[i]);
     document_environment(d, describe_environment());
     for (unsigned i = 0; i < r->targets.n; i++) document_target(d, describe_target(r->targets.target[i]));

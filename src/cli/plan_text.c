@@ -62,6 +62,9 @@ static void print_writing(const struct safety_report *report, const char *json, 
 static void print_pattern(const struct pattern *p, char *value, FILE *out) {
     char name[200];
     fprintf(out, "  [%s]\n", safe(name, sizeof name, p->name));
+    if (p->section)
+        fprintf(out, "    [%s] of the file, made another load by %s\n", safe(name, sizeof name, p->section),
+                safe(value, VALUE_MAX, p->changed));
     for (const struct option_entry *e = pattern_options; e->name; e++) {
         if (!strcmp(e->name, "name") || !option_show(e, p, value, VALUE_MAX)) continue;
         size_t len = 4 * strlen(value) + 1;
