@@ -275,14 +275,15 @@ static enum status examine(struct run_plan *r) {
 }
 
 static void announce(const struct run_plan *r) {
-    char duration[400];
+    char duration[400], shared[600];
     if (r->args->options.dry_run) return;
     plan_text_duration(&r->plan, duration, sizeof duration);
     run_note(r, "%s", duration);
     for (size_t i = 0; i < r->report.n; i++)
         if (r->report.decision[i].verdict != SAFETY_READ) run_note(r, "%s", r->report.decision[i].text);
     if (r->plan.warm_instead_of_asis)
-        run_note(r, "two targets are or may be the same object: its cache is warmed before every run (cache=asis becomes warm)");
+        run_note(r, "%s: its cache is warmed before every run (cache=asis becomes warm)",
+                 plan_text_shared(&r->plan, r->plan.same, shared, sizeof shared));
 }
 
 static int read_line(struct run_plan *r, struct err *err) {
