@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "base/url.h"
 #include "cli/command.h"
@@ -109,6 +110,7 @@ int main(int argc, char **argv) {
     char **words = secrets_take(argc, argv);
     if (!words) return STATUS_USAGE;
     setlocale(LC_CTYPE, "");  /* for widths on the terminal; numbers keep their '.' */
+    limits_prepare();
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of a write too */
     signal(SIGPIPE, SIG_IGN); /* a server that hangs up is an error of an I/O, not our end */
     enum status status = run_line(argc, words);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/units.h"
 #include "engine/cpu.h"
 #include "pattern/stream.h"
@@ -113,6 +114,13 @@ static int check_memory(const struct pattern *p, struct err *err) {
     uint64_t need = p->iodepth * p->numjobs * (((uint64_t)pattern_max_io(p) + 4095) & ~4095ull);
     need += p->numjobs * filter_memory(p->readahead);
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t left = limits_address_space_left(), space = need + p->numjobs * limits_thread_bytes();
+    if (space > left) {
+        units_size_human(want, sizeof want, space);
+        units_size_human(have, sizeof have, left);
+        return err_set(err, STATUS_USAGE, "pattern '%s': its buffers (iodepth x numjobs x block size) and workers take %s, and "
+                       "this client's limit on address space (ulimit -v) leaves %s", p->name, want, have);
+    }
     if (need <= memory / 2) return 0;
     units_size_human(want, sizeof want, need);
     units_size_human(have, sizeof have, memory);
