@@ -63,11 +63,9 @@ static int drop_writers(struct run_plan *r, struct err *err) {
 /* Without a pattern file. --only chooses among the patterns of a file, and so means the one that is always there. */
 static int load_default(struct run_plan *r, const char *const *dirs, struct err *err) {
     const struct args *a = r->args;
-    char name[200];
     if (a->options.only || !set_keys_are_a_pattern(a->keys, a->n_keys)) return load_file(r, "quick", dirs, false, err);
     if (set_from_keys(&r->plan.patterns, a->keys, a->n_keys, err)) return -1;
-    run_note(r, "one pattern, as the keys say: '%s' (for the patterns of quick with these keys: samedisk run quick ...)",
-             text_safe(name, sizeof name, r->plan.patterns.pattern[0].name, SIZE_MAX));
+    r->keys_alone = true;
     return 0;
 }
 
@@ -275,8 +273,11 @@ static enum status examine(struct run_plan *r) {
 }
 
 static void announce(const struct run_plan *r) {
-    char duration[400], shared[600];
+    char duration[400], shared[600], name[200];
     if (r->args->options.dry_run) return;
+    if (r->keys_alone)
+        run_note(r, "one pattern, as the keys say: '%s' (the patterns of quick with these keys are samedisk run quick ...)",
+                 text_safe(name, sizeof name, r->plan.patterns.pattern[0].name, SIZE_MAX));
     plan_text_duration(&r->plan, duration, sizeof duration);
     run_note(r, "%s", duration);
     for (size_t i = 0; i < r->report.n; i++)
