@@ -143,7 +143,7 @@ static int find(struct finding *f, struct err *err) {
 static bool is_other_port(const struct nfsbe_server *server, int64_t end, struct err *err) {
     struct nfsbe_conn *conn = NULL;
     struct err why;
-    if (!server->port) return false;
+    if (!server->port || sock_now() >= end) return false;
     if (nfsbe_conn_open_until(server, NFS_PROGRAM_ID, end, &conn, &why) == 0) nfsbe_conn_close(conn);
     else if (strstr(why.msg, "does not answer as")) return *err = why, true;
     return false;

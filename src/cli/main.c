@@ -46,7 +46,7 @@ static enum status unknown_command(const char *word) {
 }
 
 static enum status help(int argc, char **argv) {
-    if (argc == 0) {
+    if (argc == 0 || !strcmp(argv[0], "--help") || !strcmp(argv[0], "help")) {
         help_overview(stdout);
         return STATUS_OK;
     }

@@ -142,9 +142,13 @@ got=$?
 report "a result that cannot be saved does not end the plan" $?
 
 # What this client lacks is no loss of the target.
-(ulimit -v 400000; run run null: --rw read --bs 1m --size 64m --iodepth 256 --numjobs 4)
-grep -q 'ulimit -v' "$tmp/err" && [ ! -s "$tmp/out" ]
-report "a limit on address space refuses the plan" $?
+# shellcheck disable=SC3045
+limited() { (ulimit -v 400000 && run "$@"); }
+if limited --version; then # sanitizers cannot live with it
+  limited run null: --rw read --bs 1m --size 64m --iodepth 256 --numjobs 4
+  grep -q 'ulimit -v' "$tmp/err" && [ ! -s "$tmp/out" ]
+  report "a limit on address space refuses the plan" $?
+fi
 
 # A dry run shows what would be created, and creates nothing.
 run run "$tmp/p.ini" f=file:"$tmp/data/x" --allow-full --dry-run --json "$tmp/dry.json"
