@@ -211,8 +211,11 @@ static int connect_portal(struct iscsibe_library *l, const char *portal, int64_t
     if (iscsi_connect_async(l->iscsi, portal, arrived, l) == 0 && finish(l, end, &why) &&
         l->status == SCSI_STATUS_GOOD) return 0;
     l->waiting = false;
-    return err_set(err, STATUS_TARGET, "connecting to portal %s: %s", safe,
-                   why ? why : words_of(l, words, sizeof words));
+    if (!why) why = words_of(l, words, sizeof words);
+    const char *port = strrchr(safe, ':');
+    if (port && strstr(why, "not resolv")) /* in the library's words */
+        return err_set(err, STATUS_TARGET, "host %.*s not found", (int)(port - safe), safe);
+    return err_set(err, STATUS_TARGET, "connecting to portal %s: %s", safe, why);
 }
 
 static int login_here(struct iscsibe_library *l, int64_t end, unsigned *login_status, struct err *err) {

@@ -12,12 +12,14 @@
 
 #include "backends/iscsi/iscsi_crc32c.h"
 #include "backends/iscsi/iscsi_login.h"
+#include "backends/iscsi/iscsi_other.h"
 #include "backends/net/sock.h"
 #include "backends/net/tcp.h"
 #include "base/text.h"
 
 #define REDIRECTS_MAX 4
 #define LOGOUT_NS NS_PER_SEC
+#define SILENT_NS (2 * NS_PER_SEC) /* after so long without an answer it may be something else */
 
 /* ---- bytes ---- */
 
@@ -154,13 +156,26 @@ static void name_silence(const struct iscsibe_talk *t, bool late, struct err *er
             "password_file=", cause);
 }
 
-static int talk(struct iscsibe_link *l, struct iscsibe_talk *t, int64_t end, struct err *err) {
+/* The first answer takes no longer than `end` in any case; what answers an RPC meanwhile will never give one. */
+static int first_answer(const struct iscsibe_link *l, const struct tcp_how *how, int64_t end, struct err *err) {
+    int64_t silent = sock_now() + SILENT_NS;
+    if (silent >= end || sock_wait(l->fd, POLLIN, silent - sock_now()) > 0 || !iscsibe_speaks_rpc(how)) return 0;
+    return err_set(err, STATUS_TARGET, "this does not answer as iSCSI: an RPC service is there, such as NFS (nfs://HOST/EXPORT/PATH)");
+}
+
+static int talk(struct iscsibe_link *l, struct iscsibe_talk *t, const struct tcp_how *how, int64_t end, struct err *err) {
     enum iscsibe_talk_next next = TALK_SEND;
     uint8_t bhs[ISCSI_BHS];
     uint32_t len;
 
     while (next == TALK_SEND) {
-        if (send_all(l->fd, t->out, t->out_len, end, err) != 0 ||
+        bool first = !t->rounds && t->step == TALK_AUTH;
+        bool sent = send_all(l->fd, t->out, t->out_len, end, err) == 0;
+        if (sent && first && first_answer(l, how, end, err) != 0) {
+            err_prefix(err, "login");
+            return TALK_FAILED;
+        }
+        if (!sent ||
             iscsibe_link_recv(l, bhs, l->segment, LOGIN_DATA_MAX, &len, end, err) != 0) {
             err_prefix(err, "login");
             name_silence(t, sock_now() >= end, err);
@@ -192,7 +207,7 @@ static int enter(struct iscsibe_link *l, struct iscsibe_talk *t, const char *por
     l->fd = tcp_connect(&how, err);
     if (l->fd < 0) return TALK_FAILED;
     if (!l->entry[0]) name_entry(l);
-    int rc = talk(l, t, end, err);
+    int rc = talk(l, t, &how, end, err);
     if (rc == TALK_DONE) return rc;
     close(l->fd);
     l->fd = -1;

@@ -28,9 +28,10 @@ int iscsibe_parse_path(const char *path, char target[ISCSI_NAME_SIZE], unsigned 
     uint64_t value;
 
     text_safe(safe, sizeof safe, name, strlen(name));
-    if (!slash || slash == name || !slash[1])
+    if (!*name || !slash || slash == name || !slash[1])
         return err_set(err, STATUS_USAGE,
-                       "`%s`: iscsi://HOST[:PORT]/IQN/LUN, as iscsi://10.0.0.1/iqn.2001-04.com.example:disk/0", safe);
+                       "%s: iscsi://HOST[:PORT]/IQN/LUN, as iscsi://10.0.0.1/iqn.2001-04.com.example:disk/0",
+                       !*name || slash == name ? "the target's name (IQN) and the LUN are missing" : "the LUN is missing");
     size_t len = (size_t)(slash - name);
     if (len >= ISCSI_NAME_SIZE || memchr(name, '/', len))
         return err_set(err, STATUS_USAGE, "`%s`: a target's name has at most 223 bytes and no `/`", safe);

@@ -9,6 +9,7 @@
 #include "config.h"
 #endif
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -118,6 +119,30 @@ static void block_conf_free(void *v) {
 
 /* ---- open ---- */
 
+/* sdc and sdb, vda1 and vda2: one letter or digit apart, and yet never meant for each other. */
+static bool is_neighbour(const char *a, const char *b) {
+    unsigned other = 0;
+    if (strlen(a) != strlen(b)) return false;
+    for (; *a; a++, b++) {
+        if (*a == *b) continue;
+        if (!isalnum((unsigned char)*a) || !isdigit((unsigned char)*a) != !isdigit((unsigned char)*b)) return false;
+        other++;
+    }
+    return other == 1;
+}
+
+/* Is the one a whole disk that the other is a partition of? Never offered for each other: who asks for a partition that
+ * is not there would be sent to everything that lies on the disk. */
+static bool is_other_extent(const char *a, const char *b) {
+    size_t n = strlen(a), m = strlen(b);
+    if (n > m) return is_other_extent(b, a);
+    if (strncmp(a, b, n) != 0 || n == m) return false;
+    b += n;
+    if (*b == 'p' || *b == '-') b++; /* nvme0n1p1, and "-part1" of links */
+    b += strncmp(b, "part", 4) == 0 ? 4 : 0;
+    return *b && b[strspn(b, "0123456789")] == '\0';
+}
+
 /* "; did you mean sdb?" from the names beside it, or "". */
 static void nearest_name(const char *path, char *buf, size_t len) {
     char folder[PATH_MAX], safe[256];
@@ -128,7 +153,8 @@ static void nearest_name(const char *path, char *buf, size_t len) {
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
     DIR *dir = opendir(folder);
     for (struct dirent *e; dir && n < 512 && (e = readdir(dir));)
-        if (e->d_type != DT_CHR && e->d_type != DT_DIR && (names[n] = strdup(e->d_name))) n++;
+        if (e->d_type != DT_CHR && e->d_type != DT_DIR && !is_other_extent(slash + 1, e->d_name) &&
+            !is_neighbour(slash + 1, e->d_name) && (names[n] = strdup(e->d_name))) n++;
     const char *near = text_nearest(slash + 1, names);
     if (near) snprintf(buf, len, "; did you mean %.*s/%s?", (int)(slash - path), path,
                        text_safe(safe, sizeof safe, near, strlen(near)));

@@ -139,6 +139,16 @@ static int find(struct finding *f, struct err *err) {
     return mount_named(f, list->dir[i], rest, err);
 }
 
+/* No way to MOUNT, and a port of NFS that the user gave: where something else is there, that is the mistake. */
+static bool is_other_port(const struct nfsbe_server *server, int64_t end, struct err *err) {
+    struct nfsbe_conn *conn = NULL;
+    struct err why;
+    if (!server->port || sock_now() >= end) return false;
+    if (nfsbe_conn_open_until(server, NFS_PROGRAM_ID, end, &conn, &why) == 0) nfsbe_conn_close(conn);
+    else if (strstr(why.msg, "does not answer as")) return *err = why, true;
+    return false;
+}
+
 int nfsbe_root_find(const struct nfsbe_conf *conf, const struct nfsbe_server *server, struct nfsbe_root *root,
                     struct err *err) {
     struct nfsbe_server mountd = *server;
@@ -149,6 +159,7 @@ int nfsbe_root_find(const struct nfsbe_conf *conf, const struct nfsbe_server *se
     mountd.port = (unsigned)conf->mountport;
     if (nfsbe_conn_open_until(&mountd, NFS_MOUNT_PROGRAM_ID, end, &f.conn, err) != 0) {
         struct err no_mount = *err; /* NFSv4 has no use for MOUNT */
+        if (is_other_port(server, end, err)) return -1;
         if (nfsbe_conn_only_v4(server, end, err)) err_prefix(err, "no MOUNT, and of NFS another version");
         else *err = no_mount;
         return -1;

@@ -7,6 +7,8 @@
 
 #include "backends/backend.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "base/url.h"
 #include "cli/command.h"
 #include "cli/show.h"
 #include "pattern/pattern.h"
@@ -108,12 +110,39 @@ static int unknown(const struct command *command, const struct option_word *o, c
 
 /* ---- taking ---- */
 
+/* "1" behind a flag is its value: no target and no pattern file is called so. */
+static bool is_switch(const char *word) {
+    struct err ignored;
+    int value;
+    return units_parse_bool(word, &value, &ignored) == 0;
+}
+
+/* The value was forgotten, and a target stands where it belongs. A bare path may be the value of what takes a file. */
+static bool is_swallowed(const struct option_entry *e, const char *word) {
+    const char *equals = strchr(word, '=');
+    bool file = e->value && !strcmp(e->value, "FILE"), pair = e->value && strchr(e->value, '=');
+    if (!strcmp(e->name, "json")) return false; /* has an answer of its own */
+    if (word[0] == '/') return !file && strcmp(e->name, "destroy") != 0; /* likewise */
+    if (url_is_target(word)) return true;
+    return !pair && equals && text_is_label(strndupa(word, (size_t)(equals - word))) && url_is_target(equals + 1) &&
+           !(file && equals[1] == '/');
+}
+
 /* The value: behind '=', or the next word, which is then used up. */
 static int take_value(const struct option_entry *e, const struct option_word *o, int argc, char **argv, int *i,
                       const char **value, struct err *err) {
+    char shown[200];
     *value = o->value;
-    if (!*value && is_flag(e)) return 0;
-    if (!*value && *i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0) *value = argv[++*i];
+    if (!*value && is_flag(e)) {
+        if (*i + 1 < argc && is_switch(argv[*i + 1])) *value = argv[++*i];
+        return 0;
+    }
+    if (!*value && *i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0) {
+        if (is_swallowed(e, argv[*i + 1]))
+            return err_set(err, STATUS_USAGE, "%s%s has no value (%s): what follows it, %s, is a target", o->single ? "-" : "--",
+                           o->name, e->value ? e->value : "VALUE", show_word(shown, sizeof shown, argv[*i + 1]));
+        *value = argv[++*i];
+    }
     if (*value && !**value)
         return err_set(err, STATUS_USAGE, "%s%s has an empty value: was a shell variable empty?", o->single ? "-" : "--",
                        o->name);
@@ -123,10 +152,27 @@ static int take_value(const struct option_entry *e, const struct option_word *o,
 }
 
 static int add_key(struct args *args, const char *key, const char *value, struct err *err) {
+    for (size_t i = 0; !strcmp(key, "name") && i < args->n_keys; i++)
+        if (!strcmp(args->keys[i].key, key))
+            return err_set(err, STATUS_USAGE, "--name stands twice: the command line makes one pattern; several are the "
+                           "sections of a pattern file (samedisk-patterns(5))");
     struct pattern_override *keys = realloc(args->keys, (args->n_keys + 1) * sizeof *keys);
     if (!keys) return err_set(err, STATUS_USAGE, "out of memory");
     args->keys = keys;
     keys[args->n_keys++] = (struct pattern_override){key, value};
+    return 0;
+}
+
+/* fio's words get the answer that a pattern file gives them: a note, or the reason why not. */
+static int take_fios(const struct option_word *o, int argc, char **argv, int *i, struct args *args, struct err *err) {
+    const char *value = o->value;
+    char note[600], **all = realloc(args->notes, (args->n_notes + 1) * sizeof *all);
+    if (!all) return err_set(err, STATUS_USAGE, "out of memory");
+    args->notes = all;
+    if (!value && *i + 1 < argc && is_switch(argv[*i + 1])) value = argv[++*i];
+    if (pattern_set(NULL, o->name, value, note, sizeof note, err))
+        return err_set(err, err->status, "--%s", err->msg); /* which begins with the name */
+    if (note[0] && asprintf(&all[args->n_notes], "--%s", note) >= 0) args->n_notes++;
     return 0;
 }
 
@@ -146,6 +192,7 @@ static int take_option(const struct command *command, int argc, char **argv, int
         if (ambiguous(key, &o, err) || take_value(key, &o, argc, argv, i, &value, err)) return -1;
         return add_key(args, key->name, value ? value : "1", err);
     }
+    if (command->pattern_keys && !o.single && pattern_is_fios(o.name)) return take_fios(&o, argc, argv, i, args, err);
     if (e || key)
         return err_set(err, STATUS_USAGE, "samedisk %s has no option --%s", command->name, (e ? e : key)->name);
     return unknown(command, &o, word, err);
@@ -174,5 +221,7 @@ void args_free(struct args *args) {
     options_free(&args->options);
     free(args->keys);
     free(args->words);
+    for (size_t i = 0; i < args->n_notes; i++) free(args->notes[i]);
+    free(args->notes);
     memset(args, 0, sizeof *args);
 }

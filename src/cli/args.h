@@ -18,6 +18,8 @@ struct args {
     size_t n_keys;
     char **words;                  /* likewise */
     size_t n_words;
+    char **notes;                  /* what the user should know of his words; owned */
+    size_t n_notes;
 };
 
 /* Takes apart argv[0 .. argc-1] behind the command. Errors (USAGE) say which option, and what was probably meant. */

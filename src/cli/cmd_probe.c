@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/describe.h"
@@ -65,8 +66,9 @@ enum status cmd_probe(struct args *args) {
         status = status_worse(status, print_json(&targets));
     else
         print_text(&targets);
+    bool seen = args->options.format != FORMAT_JSON && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
     for (unsigned i = 0; i < targets.n; i++) {
-        if (!targets.target[i]->lost) continue;
+        if (!targets.target[i]->lost || seen) continue; /* on one terminal the reason stands there already */
         err_set(&err, STATUS_TARGET, "%s: %s", targets.target[i]->label, targets.target[i]->lost_reason);
         complain(&err);
     }

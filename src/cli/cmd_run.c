@@ -29,8 +29,7 @@ struct run {
     uint32_t *fill_tag;            /* per target; owned */
     struct progress progress;
     const char *json;
-    struct err save_error;
-    bool save_failed;
+    bool save_failed; /* the last time */
 };
 
 /* ---- the document ---- */
@@ -57,8 +56,11 @@ static struct document *begin_document(const struct run_plan *r) {
     struct document *d = document_new(PACKAGE_VERSION);
     if (!d) return NULL;
     document_plan(d, plan->seed, plan->rounds, r->reference, plan->warm_instead_of_asis);
-    for (size_t i = 0; i < plan->patterns.n; i++)
-        document_pattern(d, plan->patterns.pattern[i].name, pattern_options, &plan->patterns.pattern[i]);
+    for (size_t i = 0; i < plan->patterns.n; i++) {
+        const struct pattern *p = &plan->patterns.pattern[i];
+        document_pattern(d, p->name, pattern_options, p);
+        if (p->section) document_pattern_changed(d, p->section, p->changed);
+    }
     for (size_t i = 0; i < o->note.n; i++) note_in(d, o->note.item[i]);
     document_environment(d, describe_environment());
     for (unsigned i = 0; i < r->targets.n; i++) document_target(d, describe_target(r->targets.target[i]));
@@ -90,12 +92,15 @@ static int on_before_write(void *arg, unsigned target, bool first, struct err *e
     struct run *run = arg;
     struct run_plan *r = run->plan;
     bool warm = r->plan.warm_instead_of_asis;
+    char shared[700];
     int rc = safety_guard_before_write(run->guard, target, first, run->fill_tag, err);
     if (!first) return rc;
     tell_sameness(run);
-    if (!warm && r->plan.warm_instead_of_asis)
-        progress_say(&run->progress, "two targets share what they store: its cache is warmed before every run (cache=asis "
-                                     "becomes warm)");
+    if (!warm && r->plan.warm_instead_of_asis) {
+        size_t n = strlen(plan_text_shared(&r->plan, r->plan.same, shared, sizeof shared));
+        snprintf(shared + n, sizeof shared - n, ": its cache is warmed before every run (cache=asis becomes warm)");
+        progress_say(&run->progress, shared);
+    }
     return rc;
 }
 
@@ -105,15 +110,31 @@ static void on_not_filled(void *arg, unsigned target) {
     safety_remove_unfilled(run->plan->plan.targets[target], run->plan->args->options.keep_partial, on_say, run);
 }
 
+/* Said once when it begins and once when it is over: each run tries again, and the last good file stays until then. */
+static void try_to_save(struct run *run) {
+    struct err err;
+    char line[1400];
+    bool failed = save(run, &err) != 0;
+    if (failed && !run->save_failed) {
+        snprintf(line, sizeof line, "the result cannot be saved: %s; the plan goes on, and it is tried again after every run; "
+                 "what was saved before is kept", err.msg);
+        progress_alarm(&run->progress, line);
+    } else if (!failed && run->save_failed) {
+        snprintf(line, sizeof line, "%s: the result could be saved again, with all runs so far", run->json);
+        progress_alarm(&run->progress, line);
+    }
+    run->save_failed = failed;
+}
+
 /* Every finished run is on disk before the next begins. */
 static int on_run_done(void *arg, struct record *record) {
     struct run *run = arg;
     document_run(run->document, record);
     record_free(record);
     const json_t *runs = json_object_get(document_json(run->document), "runs");
-    run->save_failed = save(run, &run->save_error) != 0; /* before it is said: what was said is kept */
+    try_to_save(run); /* before it is said: what was said is kept */
     progress_run_done(&run->progress, json_array_get(runs, json_array_size(runs) - 1));
-    return run->save_failed;
+    return 0;
 }
 
 /* ---- the end ---- */
@@ -163,13 +184,10 @@ static enum status measure(struct run *run, volatile sig_atomic_t *interrupted) 
         err.status = status;
         complain(&err);
     }
-    /* A plan that was given up because its result could not be saved is as incomplete as an interrupted one. */
-    document_finish(run->document, status == STATUS_INTERRUPTED || run->save_failed);
-    if (run->save_failed)
-        status = status_worse(status, complain(&run->save_error));
-    else
-        status = status_worse(status, document_status(run->document));
-    if (save(run, &err)) status = status_worse(status, complain(&err));
+    document_finish(run->document, status == STATUS_INTERRUPTED);
+    status = status_worse(status, document_status(run->document));
+    bool said = run->save_failed;
+    if (save(run, &err)) status = status_worse(status, said ? err.status : complain(&err));
     return status_worse(status, print_result(run, o->format));
 }
 

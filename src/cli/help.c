@@ -25,6 +25,7 @@ void help_overview(FILE *out) {
     fputs("Compares NFS, iSCSI and FC (or any block device, or file system) on the same disks.\n\nCommands\n", out);
     for (const struct command *c = command_table; c->name; c++)
         fprintf(out, "  samedisk %s %s\n      %s\n", c->name, c->synopsis, c->summary);
+    fputs("  samedisk help [COMMAND]\n      this, or the options of a command\n", out);
     fputs("\nTargets, each with its own label as in fc=/dev/sdc; the same label twice adds a member\n", out);
     for (size_t i = 0; i < sizeof target_forms / sizeof *target_forms; i++)
         fprintf(out, "  %s\n      %s\n", target_forms[i].form, target_forms[i].what);

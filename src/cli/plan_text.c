@@ -28,6 +28,22 @@ void plan_text_duration(const struct plan *plan, char *buf, size_t len) {
              plan->rounds, plan->rounds == 1 ? "" : "s", prepare);
 }
 
+const char *plan_text_shared(const struct plan *plan, const struct sameness *same, char *buf, size_t len) {
+    size_t at = 0;
+    buf[0] = '\0';
+    for (unsigned a = 0; same && same->pair && a < plan->n_targets; a++)
+        for (unsigned b = 0; b < a && at < len; b++) {
+            enum sameness_verdict v = sameness_of(same, a, b)->verdict;
+            if (v < SAMENESS_EQUAL_DATA) continue;
+            at += (size_t)snprintf(buf + at, len - at, "%s%s and %s %s", at ? "; " : "", plan->targets[b]->label,
+                                   plan->targets[a]->label,
+                                   v == SAMENESS_ONE      ? "are one object"
+                                   : v == SAMENESS_SHARED ? "share what they store"
+                                                          : "may be one object, or a copy of it");
+        }
+    return buf;
+}
+
 static void print_targets(const struct plan *plan, FILE *out) {
     fputs("\nTargets\n", out);
     for (unsigned i = 0; i < plan->n_targets; i++) {
@@ -40,9 +56,10 @@ static void print_targets(const struct plan *plan, FILE *out) {
                 fprintf(out, "  %-12s %s\n", "", safe(what, sizeof what, member->facts.summary));
         }
     }
+    char shared[600];
     if (plan->warm_instead_of_asis)
-        fputs("  Two targets are or may be the same object: its cache is warmed before every run (cache=asis becomes warm).\n",
-              out);
+        fprintf(out, "  %s: its cache is warmed before every run (cache=asis becomes warm)\n",
+                plan_text_shared(plan, plan->same, shared, sizeof shared));
 }
 
 static void print_writing(const struct safety_report *report, const char *json, FILE *out) {
@@ -62,6 +79,9 @@ static void print_writing(const struct safety_report *report, const char *json, 
 static void print_pattern(const struct pattern *p, char *value, FILE *out) {
     char name[200];
     fprintf(out, "  [%s]\n", safe(name, sizeof name, p->name));
+    if (p->section)
+        fprintf(out, "    [%s] of the file, made another load by %s\n", safe(name, sizeof name, p->section),
+                safe(value, VALUE_MAX, p->changed));
     for (const struct option_entry *e = pattern_options; e->name; e++) {
         if (!strcmp(e->name, "name") || !option_show(e, p, value, VALUE_MAX)) continue;
         size_t len = 4 * strlen(value) + 1;

@@ -106,6 +106,11 @@ void progress_run_done(struct progress *p, const json_t *run) {
             status && strcmp(status, "ok") != 0 ? ", " : "", status && strcmp(status, "ok") != 0 ? status : "");
 }
 
+void progress_alarm(struct progress *p, const char *line) {
+    erase(p);
+    fprintf(p->out, "samedisk: %s\n", line);
+}
+
 void progress_say(struct progress *p, const char *line) {
     if (p->quiet) return;
     erase(p);

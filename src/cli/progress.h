@@ -22,6 +22,7 @@ void progress_init(struct progress *p, FILE *out, bool terminal, bool quiet, uns
 void progress_show(struct progress *p, const struct session_progress *now);
 void progress_run_done(struct progress *p, const json_t *run); /* an element of "runs" */
 void progress_say(struct progress *p, const char *line);       /* safe to print */
+void progress_alarm(struct progress *p, const char *line);     /* likewise, also where it is quiet */
 void progress_end(struct progress *p);                         /* leaves no half line behind */
 
 /* The line, cut to `width` columns; needs no terminal. */

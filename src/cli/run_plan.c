@@ -10,6 +10,7 @@
 #include "backends/stripe.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "base/url.h"
 #include "cli/command.h"
 #include "cli/dirs.h"
 #include "cli/output.h"
@@ -59,6 +60,15 @@ static int drop_writers(struct run_plan *r, struct err *err) {
     return kept ? 0 : err_set(err, STATUS_USAGE, "--read-only leaves no pattern to run: all of them write");
 }
 
+/* Without a pattern file. --only chooses among the patterns of a file, and so means the one that is always there. */
+static int load_default(struct run_plan *r, const char *const *dirs, struct err *err) {
+    const struct args *a = r->args;
+    if (a->options.only || !set_keys_are_a_pattern(a->keys, a->n_keys)) return load_file(r, "quick", dirs, false, err);
+    if (set_from_keys(&r->plan.patterns, a->keys, a->n_keys, err)) return -1;
+    r->keys_alone = true;
+    return 0;
+}
+
 static int load_patterns(struct run_plan *r, struct err *err) {
     const char *dirs[DIRS_MAX];
     const struct options *o = &r->args->options;
@@ -67,7 +77,8 @@ static int load_patterns(struct run_plan *r, struct err *err) {
         if (load_file(r, r->words.pattern[i], dirs, false, err)) return -1;
     for (size_t i = 0; i < o->pattern_files.n; i++)
         if (load_file(r, o->pattern_files.item[i], dirs, true, err)) return -1;
-    if (!r->words.n_patterns && !o->pattern_files.n && load_file(r, "quick", dirs, false, err)) return -1;
+    if (!r->words.n_patterns && !o->pattern_files.n && load_default(r, dirs, err)) return -1;
+    for (size_t i = 0; i < r->args->n_notes; i++) run_note(r, "%s", r->args->notes[i]);
     if (r->plan.patterns.notes) {
         char *save, *line = strtok_r(r->plan.patterns.notes, "\n", &save);
         for (; line; line = strtok_r(NULL, "\n", &save)) run_note(r, "%s", line);
@@ -95,6 +106,19 @@ static bool has_empty_word(const char *text) {
     return at != NULL;
 }
 
+/* A target where its label belongs: the label that it has, or how it gets one. */
+static int destroy_target(const struct run_plan *r, const char *word, struct err *err) {
+    char shown[200];
+    show_word(shown, sizeof shown, word);
+    for (unsigned t = 0; t < r->targets.n; t++)
+        for (unsigned m = 0; m < r->targets.target[t]->n_members; m++)
+            if (r->targets.label_is_own[t] && !strcmp(r->targets.target[t]->member[m].url, word))
+                return err_set(err, STATUS_USAGE, "--destroy %s: this is a target, and --destroy takes its label: --destroy %s",
+                               shown, r->targets.target[t]->label);
+    return err_set(err, STATUS_USAGE, "--destroy %s: this is a target, and --destroy takes a label that you gave it: "
+                   "LABEL=%s among the targets, and --destroy LABEL", shown, shown);
+}
+
 /* Only a label that the user wrote can be consented with: an automatic one moves to another disk when the order of the
  * words changes. */
 static int read_destroy(struct run_plan *r, struct err *err) {
@@ -109,6 +133,7 @@ static int read_destroy(struct run_plan *r, struct err *err) {
         if (has_empty_word(list->item[i]))
             return err_set(err, STATUS_USAGE, "--destroy %s names nothing%s: was a shell variable empty?", shown,
                            !what ? "" : what == list->item[i] ? " before the '='" : what[1] ? " in a part of it" : "");
+        if (url_is_target(list->item[i])) return destroy_target(r, list->item[i], err);
         if (what) *what++ = '\0';
         r->destroy[i] = (struct safety_destroy){list->item[i], what};
         text_safe(shown, sizeof shown, list->item[i], SIZE_MAX);
@@ -248,14 +273,18 @@ static enum status examine(struct run_plan *r) {
 }
 
 static void announce(const struct run_plan *r) {
-    char duration[400];
+    char duration[400], shared[600], name[200];
     if (r->args->options.dry_run) return;
+    if (r->keys_alone)
+        run_note(r, "one pattern, as the keys say: '%s' (the patterns of quick with these keys are samedisk run quick ...)",
+                 text_safe(name, sizeof name, r->plan.patterns.pattern[0].name, SIZE_MAX));
     plan_text_duration(&r->plan, duration, sizeof duration);
     run_note(r, "%s", duration);
     for (size_t i = 0; i < r->report.n; i++)
         if (r->report.decision[i].verdict != SAFETY_READ) run_note(r, "%s", r->report.decision[i].text);
     if (r->plan.warm_instead_of_asis)
-        run_note(r, "two targets are or may be the same object: its cache is warmed before every run (cache=asis becomes warm)");
+        run_note(r, "%s: its cache is warmed before every run (cache=asis becomes warm)",
+                 plan_text_shared(&r->plan, r->plan.same, shared, sizeof shared));
 }
 
 static int read_line(struct run_plan *r, struct err *err) {

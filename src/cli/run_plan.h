@@ -21,6 +21,7 @@ struct run_plan {
     struct safety_destroy *destroy;/* owned array; strings in args, cut in place */
     struct safety_wish wish;
     struct safety_report report;
+    bool keys_alone;               /* no pattern was named: the keys are one */
     unsigned lost;                 /* targets left out */
     int64_t said_looking;          /* when it was said that a range is being looked at */
 };

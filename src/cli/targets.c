@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "base/url.h"
 #include "cli/files.h"
@@ -239,6 +240,7 @@ unsigned targets_open(struct targets *targets) {
         struct target *t = targets->target[i];
         struct err err;
         if (target_open_read(t, &err) == 0) continue;
+        (void)limits_blame(&err);
         t->lost = true;
         /* The reason stands beside the label, in tables and lists. */
         size_t n = strlen(t->label);

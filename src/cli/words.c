@@ -10,7 +10,10 @@
 
 #include "base/text.h"
 #include "base/url.h"
+#include "cli/device_word.h"
+#include "cli/options.h"
 #include "cli/show.h"
+#include "pattern/pattern.h"
 
 static bool ends_in(const char *word, const char *ending) {
     size_t n = strlen(word), m = strlen(ending);
@@ -36,11 +39,40 @@ static bool has_scheme(const char *word, const char *scheme) {
     return !strncasecmp(word, scheme, strlen(scheme));
 }
 
+/* "fc:/dev/sdc", "fc:nfs://...": a label ends in '='. A host before ":/EXPORT" looks the same, but no export is in /dev. */
+static int label_with_colon(const char *word, struct err *err) {
+    char label[64], rest[200];
+    size_t n = strcspn(word, ":");
+    if (!word[n] || n == 0 || n >= sizeof label) return 0;
+    memcpy(label, word, n);
+    label[n] = '\0';
+    const char *target = word + n + 1;
+    if (!text_is_label(label) || !url_is_target(target) || (target[0] == '/' && strncmp(target, "/dev/", 5) != 0)) return 0;
+    show_word(rest, sizeof rest, target);
+    return err_set(err, STATUS_USAGE, "%s:%s: a label ends in '=': did you mean %s=%s?", label, rest, label, rest);
+}
+
+/* `before`: "LABEL=", or "". */
+static int name_device(const char *before, const char *word, const char *shown, struct err *err) {
+    char path[200];
+    if (!device_word(word, path, sizeof path)) return 0;
+    return err_set(err, STATUS_USAGE, "%s: a block device is written with its whole path: did you mean %s%s?", shown, before,
+                   path);
+}
+
+/* "iodepth=32": an option without its dashes? */
+static bool is_key(const char *word) {
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    return option_find(options_table, name) || option_find(pattern_options, name);
+}
+
 /* `word` is what stands behind LABEL=, if that is there. */
 static int explain(const char *word, bool labelled, const char *shown, struct err *err) {
     const char *colon = strstr(word, ":/");
     char name[128], path[200];
     struct stat st;
+    if (!labelled && label_with_colon(word, err)) return -1;
     if (has_scheme(word, "nfs:") || has_scheme(word, "iscsi:"))
         return err_set(err, STATUS_USAGE, "%s: a target begins with %s (in small letters, with two slashes)", shown,
                        has_scheme(word, "nfs:") ? "nfs://HOST/EXPORT/PATH" : "iscsi://HOST/IQN/LUN");
@@ -62,6 +94,11 @@ static int explain(const char *word, bool labelled, const char *shown, struct er
         return err_set(err, STATUS_USAGE, "%s: did you mean /%s?", shown, text_safe(name, sizeof name, word, SIZE_MAX));
     if (labelled && !*word)
         return err_set(err, STATUS_USAGE, "%s: nothing stands behind the label: was a shell variable empty?", shown);
+    if (labelled && is_key(shown))
+        return err_set(err, STATUS_USAGE, "%s: an option begins with --: did you mean --%s?", shown, shown);
+    if (labelled && !strpbrk(word, "/:"))
+        return err_set(err, STATUS_USAGE, "%s: no target stands behind the label: nfs://HOST/EXPORT/PATH, "
+                       "iscsi://HOST/IQN/LUN, /dev/NAME, /PATH, file:/PATH or null: (options begin with --)", shown);
     if (labelled || strchr(word, '='))
         return err_set(err, STATUS_USAGE, "%s: LABEL= stands before a target, an option begins with --", shown);
     if (!stat(word, &st) && !S_ISDIR(st.st_mode))
@@ -93,9 +130,14 @@ static int sort_word(const char *word, struct words *out, struct err *err) {
         t->url = word;
         out->n_targets++;
     } else if (url) {
+        char before[80];
+        snprintf(before, sizeof before, "%s=", label);
+        if (name_device(before, url, shown, err)) return -1;
         return explain(url, true, shown, err);
     } else if (strchr(word, '=') && url_is_target(strchr(word, '=') + 1)) {
         return err_set(err, STATUS_USAGE, "%s: a label has letters, digits, '_', '.' and '-' only, at most 63", shown);
+    } else if (name_device("", word, shown, err)) {
+        return -1;
     } else if (is_pattern_name(word)) {
         out->pattern[out->n_patterns++] = word;
     } else {

@@ -118,11 +118,22 @@ static uint64_t looked_at(const struct plan *plan, uint64_t range) {
     return sum;
 }
 
+static bool is_null(const struct target *t) {
+    return t->n_members && t->member[0].facts.kind == OBJECT_NULL;
+}
+
+static unsigned n_filled(const struct plan *plan) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < plan->n_targets; i++)
+        n += !is_null(plan->targets[i]);
+    return n;
+}
+
 uint64_t plan_prepare_ns(const struct plan *plan) {
     uint64_t from, to;
     if (!plan_writes(plan)) return 0;
     plan_written_range(plan, &from, &to);
-    uint64_t bytes = looked_at(plan, to - from) + (fills(plan) ? (to - from) * plan->n_targets : 0);
+    uint64_t bytes = looked_at(plan, to - from) + (fills(plan) ? (to - from) * n_filled(plan) : 0);
     return (uint64_t)((double)bytes / FILL_BYTES_PER_SECOND * NS_PER_SEC);
 }
 
@@ -161,13 +172,24 @@ static uint64_t target_size(const struct target *t) {
     return t->handle ? t->facts.size : smallest * t->n_members;
 }
 
+/* A null target is as large as one likes: beside others it has no say in how large a new file becomes. */
+static bool knows_size(const struct plan *plan) {
+    bool others = false;
+    for (unsigned i = 0; i < plan->n_targets; i++) {
+        if (is_null(plan->targets[i])) continue;
+        others = true;
+        if (target_exists(plan->targets[i])) return true;
+    }
+    return !others;
+}
+
 static int resolve_size(const struct plan *plan, struct pattern *p, struct err *err) {
     if (p->size) return 0;
     uint64_t smallest = UINT64_MAX, align = pattern_min_align(p);
     for (unsigned i = 0; i < plan->n_targets; i++)
         if (target_exists(plan->targets[i]) && target_size(plan->targets[i]) < smallest)
             smallest = target_size(plan->targets[i]);
-    if (smallest == UINT64_MAX)
+    if (smallest == UINT64_MAX || !knows_size(plan))
         return err_set(
             err, STATUS_USAGE,
             "pattern '%s' has no size, and no target exists yet to take it from: give --size, such as --size 4g",
@@ -187,7 +209,7 @@ int plan_resolve(struct plan *plan, struct err *err) {
     if (plan->patterns.n == 0) return err_set(err, STATUS_USAGE, "no pattern is left to run");
     for (size_t i = 0; i < plan->patterns.n; i++) {
         struct pattern *p = &plan->patterns.pattern[i];
-        if (resolve_size(plan, p, err) != 0) return -1;
+        if (resolve_size(plan, p, err) != 0 || plan_check_stream(p, err) != 0) return -1;
         for (unsigned t = 0; t < plan->n_targets; t++)
             if (plan_check_target(plan, p, plan->targets[t], err) != 0) return -1;
     }

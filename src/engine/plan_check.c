@@ -2,11 +2,14 @@
 #include "engine/plan_check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/units.h"
 #include "engine/cpu.h"
+#include "pattern/stream.h"
 #include "target/filter.h"
 
 /* "4g"; "6 bytes" where no unit fits. */
@@ -17,9 +20,27 @@ static const char *amount(char *buf, size_t len, uint64_t bytes) {
     return buf;
 }
 
+/* What would do. */
+static const char *smaller_size(const struct pattern *p, uint64_t size, char *buf, size_t len) {
+    char most[40], block[40];
+    uint64_t evict = p->cache == CACHE_COLD ? p->evict : 0, least = pattern_max_io(p);
+    if (pattern_sequential(p)) least = pattern_step(p) * p->numjobs;
+    if (size < least) {
+        snprintf(buf, len, "no smaller --size helps, as it takes at least %s: use smaller blocks or another target",
+                 amount(block, sizeof block, least));
+    } else if (size < p->offset + evict + least) {
+        snprintf(buf, len, "no smaller --size helps: give a smaller --%s", p->offset + least > size ? "offset" : "evict");
+    } else {
+        uint64_t rest = size - p->offset - evict;
+        units_size(most, sizeof most, rest - rest % (least < 4096 ? 512 : 4096));
+        snprintf(buf, len, "give a smaller --size, at most %s", most);
+    }
+    return buf;
+}
+
 static int check_room(const struct pattern *p, const struct target *t, const struct facts *f, unsigned members,
                       struct err *err) {
-    char want[40], have[40], offset[32];
+    char want[40], have[40], offset[32], help[120];
     uint64_t end = p->offset + p->size + (p->cache == CACHE_COLD ? p->evict : 0);
     uint64_t size = t->handle ? t->facts.size : f->size * members;
     if (!f->exists || end <= size) return 0;
@@ -27,10 +48,10 @@ static int check_room(const struct pattern *p, const struct target *t, const str
     amount(have, sizeof have, size);
     amount(offset, sizeof offset, p->offset);
     return err_set(err, STATUS_USAGE,
-                   "pattern '%s' needs %s (offset %s + size%s), but target '%s' has only %s: give a smaller --size; "
-                   "samedisk never grows "
-                   "what exists",
-                   p->name, want, offset, p->cache == CACHE_COLD ? " + evict" : "", t->label, have);
+                   "pattern '%s' needs %s (offset %s + size%s), but target '%s' has only %s: %s; "
+                   "samedisk never grows what exists",
+                   p->name, want, offset, p->cache == CACHE_COLD ? " + evict" : "", t->label, have,
+                   smaller_size(p, size, help, sizeof help));
 }
 
 static int check_blocks(const struct pattern *p, const struct target *t, const struct facts *f, struct err *err) {
@@ -93,6 +114,13 @@ static int check_memory(const struct pattern *p, struct err *err) {
     uint64_t need = p->iodepth * p->numjobs * (((uint64_t)pattern_max_io(p) + 4095) & ~4095ull);
     need += p->numjobs * filter_memory(p->readahead);
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t left = limits_address_space_left(), space = need + p->numjobs * limits_thread_bytes();
+    if (space > left) {
+        units_size_human(want, sizeof want, space);
+        units_size_human(have, sizeof have, left);
+        return err_set(err, STATUS_USAGE, "pattern '%s': its buffers (iodepth x numjobs x block size) and workers take %s, and "
+                       "this client's limit on address space (ulimit -v) leaves %s", p->name, want, have);
+    }
     if (need <= memory / 2) return 0;
     units_size_human(want, sizeof want, need);
     units_size_human(have, sizeof have, memory);
@@ -109,6 +137,16 @@ static int check_cpus(const struct pattern *p, struct err *err) {
             return err_set(err, STATUS_USAGE, "pattern '%s': cpus_allowed has CPU %u, but samedisk may run on %s only",
                            p->name, p->cpus.cpu[i], cpu_list_usable(usable, sizeof usable));
     return 0;
+}
+
+/* Where streams begin depends on the round, where they stay does not. */
+int plan_check_stream(const struct pattern *p, struct err *err) {
+    struct stream *s = malloc(sizeof *s);
+    int rc = s ? 0 : err_set(err, STATUS_USAGE, "out of memory");
+    for (unsigned w = 0; rc == 0 && w < p->numjobs; w++)
+        rc = stream_init(s, p, p->offset, p->size, 1, 1, w, (unsigned)p->numjobs, err);
+    free(s);
+    return rc;
 }
 
 int plan_check_target(const struct plan *plan, const struct pattern *p, const struct target *t, struct err *err) {

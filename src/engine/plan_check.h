@@ -8,4 +8,7 @@
 /* Errors (USAGE) name pattern, target and key, both numbers, and what would do. */
 int plan_check_target(const struct plan *plan, const struct pattern *p, const struct target *t, struct err *err);
 
+/* Has every worker's stream its room in the working set? After the size is known. */
+int plan_check_stream(const struct pattern *p, struct err *err);
+
 #endif

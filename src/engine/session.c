@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "engine/prepare.h"
@@ -39,10 +40,36 @@ static const char *without_label(const struct target *t, const char *text) {
     return !strncmp(text, t->label, n) && !strncmp(text + n, ": ", 2) ? text + n + 2 : text;
 }
 
+/* AUTO fills where the plan may write, because only there the user has agreed to it; elsewhere it looks. */
+static enum pattern_prepare wanted(const struct session *s) {
+    bool writes = plan_writes(s->plan), check = false;
+    for (size_t i = 0; i < s->plan->patterns.n; i++) {
+        int w = s->plan->patterns.pattern[i].prepare;
+        if (w == PREPARE_FILL || (w == PREPARE_AUTO && writes)) return PREPARE_FILL;
+        if (w == PREPARE_AUTO || w == PREPARE_CHECK) check = true;
+    }
+    return check ? PREPARE_CHECK : PREPARE_NONE;
+}
+
+static struct place *place_of(struct session *s, const struct target *t) {
+    unsigned i = 0;
+    while (s->plan->targets[i] != t) i++;
+    return &s->place[i];
+}
+
+/* What could not be filled is not what the plan asks for; everything else may be there again later. */
+static bool may_come_back(const struct session *s, const struct place *place) {
+    return place->prepared || wanted(s) != PREPARE_FILL;
+}
+
 static void lose(struct session *s, struct target *t, const struct err *err) {
     const char *reason = without_label(t, err->msg);
+    struct place *place = place_of(s, t);
     t->lost = true;
+    place->lost_in = s->progress.round;
     text_safe(t->lost_reason, sizeof t->lost_reason, reason, strlen(reason));
+    if (may_come_back(s, place) && s->progress.round < s->plan->rounds)
+        say(s, "%s: lost: %s; it is tried once more in each later round", t->label, t->lost_reason);
     note(s, err->status == STATUS_IO ? STATUS_IO : STATUS_TARGET, err);
 }
 
@@ -56,17 +83,6 @@ static struct prepare prepare_for(struct session *s, unsigned ti, uint64_t from,
                             .interrupted = s->interrupted,
                             .progress = session_on_bytes,
                             .arg = s};
-}
-
-/* AUTO fills where the plan may write, because only there the user has agreed to it; elsewhere it looks. */
-static enum pattern_prepare wanted(const struct session *s) {
-    bool writes = plan_writes(s->plan), check = false;
-    for (size_t i = 0; i < s->plan->patterns.n; i++) {
-        int w = s->plan->patterns.pattern[i].prepare;
-        if (w == PREPARE_FILL || (w == PREPARE_AUTO && writes)) return PREPARE_FILL;
-        if (w == PREPARE_AUTO || w == PREPARE_CHECK) check = true;
-    }
-    return check ? PREPARE_CHECK : PREPARE_NONE;
 }
 
 static bool same_object_before(const struct session *s, unsigned t) {
@@ -108,7 +124,9 @@ static int before_write(struct session *s, unsigned i, struct err *err) {
     bool first = !s->place[i].written;
     s->place[i].written = true;
     session_enter(s, PHASE_LOOK, s->plan->targets[i]);
-    return s->hooks->before_write ? s->hooks->before_write(s->hooks->arg, i, first, err) : 0;
+    int result = s->hooks->before_write ? s->hooks->before_write(s->hooks->arg, i, first, err) : 0;
+    s->place[i].refused = result < 0;
+    return result;
 }
 
 static int fill(struct session *s, unsigned i, struct err *err) {
@@ -149,6 +167,7 @@ static int prepare_target(struct session *s, unsigned i) {
     }
     if (result == 0 && !t->lost && !*s->interrupted) idle_pings(s, i);
     s->place[i].prepare_ns = clock_now(s->clock) - from;
+    s->place[i].prepared = result == 0 && !t->lost;
     if (result < 0) {
         s->place[i].unprepared = err.status == STATUS_IO;
         lose(s, t, &err);
@@ -208,7 +227,7 @@ static int approach(struct session *s, unsigned ti, const struct pattern *p, str
     struct target *t = s->plan->targets[ti];
     struct settle settled;
     if (flush_dirty(s, r, err) != 0) return -1;
-    int result = pattern_writes(p) ? before_write(s, ti, err) : 0;
+    int result = pattern_writes(p) || s->place[ti].refused ? before_write(s, ti, err) : 0;
     if (result) return result;
     t->unfilled = false; /* it is used as it is */
     result = apply_cache(s, ti, p, r, err);
@@ -260,7 +279,7 @@ static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round,
         r->status = RUN_INTERRUPTED;
     }
     if (result < 0) {
-        r->status = RUN_LOST;
+        r->status = limits_blame(&err) ? RUN_ERRORS : RUN_LOST;
         const char *reason = without_label(t, err.msg);
         text_safe(r->error, sizeof r->error, reason, strlen(reason));
     }
@@ -273,6 +292,23 @@ static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round,
         snprintf(err.msg, sizeof err.msg, "%s, '%s': %s", t->label, p->name, first_error(r, why, sizeof why));
         note(s, STATUS_IO, &err);
     }
+}
+
+/* Once in each round. What is on it is examined as before its first write. */
+static void try_again(struct session *s, unsigned ti, unsigned round) {
+    struct target *t = s->plan->targets[ti];
+    struct place *place = &s->place[ti];
+    if (!t->lost || place->lost_in >= round || !may_come_back(s, place)) return;
+    say(s, "%s: was lost, and is tried again in round %u", t->label, round);
+    t->lost = false;
+    place->lost_in = round;
+    place->written = false;
+    place->unprepared = false;
+    if (!t->handle) {
+        struct err err;
+        if (target_assemble(t, &err) != 0) lose(s, t, &err);
+    }
+    if (!t->lost && !place->prepared) (void)prepare_target(s, ti); /* interrupted: the run sees it too */
 }
 
 static int one_run(struct session *s, unsigned ti, unsigned pi, unsigned round, unsigned order) {
@@ -289,6 +325,7 @@ static int one_run(struct session *s, unsigned ti, unsigned pi, unsigned round, 
     s->progress.round = round;
     s->progress.run++;
     s->progress.errors = 0;
+    try_again(s, ti, round);
     r->round = round;
     r->order = order;
     r->started_ns = clock_now(s->clock) - s->began;

@@ -45,7 +45,8 @@ struct session_hooks {
     /* Something the user should know now ("nfs: 3 of 256 sampled blocks are holes"). One line, safe to print. May be
      * NULL. */
     void (*say)(void *arg, const char *line);
-    /* Right before a target's first write (`first`), and before each later run that writes to it: may it? -1: the target
+    /* Right before a target's first write (`first`; also the first one
+     * after it was lost), and before each later run that writes to it: may it? -1: the target
      * is lost, with the reason in `err`; 1: interrupted. plan->same may have learned something. May be NULL. */
     int (*before_write)(void *arg, unsigned target, bool first, struct err *err);
     /* A target could not be filled to the end. May be NULL. */
@@ -53,7 +54,8 @@ struct session_hooks {
 };
 
 /* Returns STATUS_OK, _IO (errors in some run), _TARGET (a target was lost or could not be attached), _INTERRUPTED. A
- * lost target's remaining runs are recorded as lost; the others go on. `interrupted` is set by a signal handler. `err`
+ * lost target's remaining runs of the round are recorded as lost; the others go on. It is tried once more in each later
+ * round, as soon as its turn comes, unless it could not be filled. `interrupted` is set by a signal handler. `err`
  * holds the first cause when the status is not OK. */
 enum status session_run(struct plan *plan, struct clock *clock, const struct session_hooks *hooks,
                         volatile sig_atomic_t *interrupted, struct err *err);

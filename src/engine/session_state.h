@@ -13,6 +13,9 @@ struct place {          /* what the session remembers of a target */
     int64_t prepare_ns; /* goes to the target's first record */
     bool written;       /* there was a first write */
     bool dirty;         /* written since the last flush */
+    bool prepared;      /* as far as that was wanted */
+    bool refused;       /* by before_write: it is asked again before anything else is done */
+    unsigned lost_in;   /* the round; 0: in its preparation */
     bool unprepared;    /* filling failed: its runs have errors, though the target is there */
     double *holes;      /* per pattern; NAN: unknown */
     unsigned sampled, zeros; /* blocks that prepare_check read, and those of them with nothing but zeros */

@@ -192,6 +192,16 @@ static int foreign_answer(const struct foreign_key *f, const char *key, const ch
                    value ? text_safe(safe, sizeof(safe), value, strlen(value)) : "", key, f->harmless, f->why);
 }
 
+bool pattern_is_fios(const char *key) {
+    char word[64];
+    size_t n = strlen(key);
+    if (n >= sizeof(word)) return false;
+    for (size_t i = 0; i <= n; i++) word[i] = key[i] == '-' ? '_' : key[i];
+    for (const struct foreign_key *f = foreign_keys; f->name; f++)
+        if (text_glob(f->name, word)) return true;
+    return false;
+}
+
 int foreign_set(const char *key, const char *value, char *note, size_t len, struct err *err) {
     char word[64];
     size_t n = strlen(key);

@@ -29,7 +29,8 @@ int pattern_copy(struct pattern *to, const struct pattern *from, struct err *err
     bool name = pattern_dup(&to->name, from->name);
     bool description = pattern_dup(&to->description, from->description);
     bool origin = pattern_dup(&to->origin, from->origin);
-    if (name && description && origin) return 0;
+    bool section = pattern_dup(&to->section, from->section), changed = pattern_dup(&to->changed, from->changed);
+    if (name && description && origin && section && changed) return 0;
     pattern_free(to);
     return err_set(err, STATUS_USAGE, "out of memory");
 }
@@ -37,6 +38,8 @@ int pattern_copy(struct pattern *to, const struct pattern *from, struct err *err
 void pattern_free(struct pattern *p) {
     option_free(pattern_options, p);
     free(p->origin);
+    free(p->section);
+    free(p->changed);
     memset(p, 0, sizeof(*p));
 }
 

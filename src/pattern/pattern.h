@@ -45,7 +45,9 @@ struct pattern_split { uint32_t size, share; }; /* bssplit; share in percent */
 struct pattern {
     char *name;          /* the section's name or name=; owned */
     char *description;
-    char *origin;        /* "vmtn.ini:12", for messages */
+    char *origin;        /* "vmtn.ini:12", for messages; NULL: the command line alone */
+    char *section;       /* the file's name for it, where the command line has made another load of it; else NULL */
+    char *changed;       /* ... by these keys: "bs=1m rw=write" */
     /* what the keys said */
     int rw;              /* enum pattern_rw */
     uint64_t bs;
@@ -90,7 +92,8 @@ int pattern_copy(struct pattern *to, const struct pattern *from, struct err *err
 void pattern_free(struct pattern *p);
 /* Sets one key; a key that cannot stand beside another replaces its family (bs drops bssplit, row drops rw, bs, ...),
  * and what was dropped is written to `note` (a caller's buffer of len bytes, 400 will do; "" if nothing), as is a fio
- * key that has no effect here. Errors say what is wrong with key or value; the caller prefixes the position. */
+ * key that has no effect here (for one of these alone `p` may be NULL). Errors say what is wrong with key or value;
+ * the caller prefixes the position. */
 int pattern_set(struct pattern *p, const char *key, const char *value, char *note, size_t len, struct err *err);
 /* From now on keys come from a stronger source (section after [global], command line after section). */
 void pattern_next_source(struct pattern *p);
@@ -98,6 +101,8 @@ void pattern_next_source(struct pattern *p);
 int pattern_finish(struct pattern *p, struct err *err);
 /* After pattern_finish: in words, keys among `keys` (bits as in `given`) that do nothing in this pattern; "" if none */
 void pattern_remarks(const struct pattern *p, uint64_t keys, char *note, size_t len);
+/* Is `key` one of fio's job files that is no key here? pattern_set answers it with a note or the reason why not. */
+bool pattern_is_fios(const char *key);
 bool pattern_reads(const struct pattern *p);
 bool pattern_writes(const struct pattern *p);
 uint32_t pattern_max_io(const struct pattern *p);      /* largest row size */

@@ -12,6 +12,8 @@
 #include "base/savefile.h"
 #include "base/text.h"
 #include "pattern/ini.h"
+#include "pattern/keys.h"
+#include "pattern/override.h"
 
 #define SET_FILE_MAX (1u << 20) /* bytes of a pattern file */
 #define SET_NOTE     600
@@ -20,8 +22,7 @@
 struct set_reader {
     struct pattern_set *set;
     struct ini ini;
-    const struct pattern_override *over;
-    size_t n_over;
+    struct overrides over;
     const char *only;
     struct pattern global;  /* what [global] says so far */
     struct pattern section; /* the open section; section.name NULL: none is open */
@@ -34,13 +35,23 @@ struct set_reader {
 
 /* ---- notes and positions ---- */
 
-__attribute__((format(printf, 2, 3))) static int set_note(struct pattern_set *set, const char *fmt, ...) {
+static bool set_has_note(const struct pattern_set *set, const char *line) {
+    size_t n = strlen(line);
+    for (const char *at = set->notes; at; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (strncmp(at, line, n) == 0 && (at[n] == '\0' || at[n] == '\n')) return true;
+    }
+    return false;
+}
+
+int set_note(struct pattern_set *set, const char *fmt, ...) {
     char line[SET_NOTE + 400], safe[SET_NOTE + 400], *all;
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(line, sizeof(line), fmt, ap);
     va_end(ap);
     text_safe(safe, sizeof(safe), line, strlen(line));
+    if (set_has_note(set, safe)) return 0;
     if (asprintf(&all, "%s%s%s", set->notes ? set->notes : "", set->notes ? "\n" : "", safe) < 0) return -1;
     free(set->notes);
     set->notes = all;
@@ -57,31 +68,21 @@ static void set_note_at(struct set_reader *r, unsigned line, const char *note) {
 
 /* ---- a section's end ---- */
 
-static int set_apply_overrides(struct set_reader *r, struct pattern *p, struct err *err) {
-    char note[SET_NOTE];
-    pattern_next_source(p);
-    for (size_t i = 0; i < r->n_over; i++) {
-        const struct option_entry *e = option_find(pattern_options, r->over[i].key);
-        if (pattern_set(p, r->over[i].key, r->over[i].value, note, sizeof(note), err) != 0)
-            return err_set(err, err->status, "--%s", err->msg); /* which begins with the key */
-        if (*note) set_note(r->set, "%s (--%s): %s", p->origin, r->over[i].key, note);
-        if (e) r->own |= 1ull << (e - pattern_options);
-    }
-    return 0;
-}
-
 static int set_check_unique(const struct set_reader *r, const struct pattern *p, struct err *err) {
     char safe[80];
     for (size_t i = 0; i < r->set->n; i++) {
         const struct pattern *other = &r->set->pattern[i];
         if (strcmp(other->name, p->name) != 0) continue;
-        return err_set(err, STATUS_USAGE, "there is already a pattern '%s' (%s); names must differ",
-                       text_safe(safe, sizeof(safe), p->name, strlen(p->name)), other->origin);
+        if (keys_given(&(struct pattern){.given = r->over.given}, "name"))
+            return err_set(err, STATUS_USAGE, "--name names one pattern, and there are more: leave one with --only GLOB, or "
+                           "drop --name");
+        return err_set(err, STATUS_USAGE, "%s: there is already a pattern '%s' (%s); names must differ", p->origin,
+                       text_safe(safe, sizeof(safe), p->name, strlen(p->name)), other->origin ? other->origin : "command line");
     }
     return 0;
 }
 
-static int set_add(struct pattern_set *set, struct pattern *p, struct err *err) {
+int set_add(struct pattern_set *set, struct pattern *p, struct err *err) {
     struct pattern *more = realloc(set->pattern, (set->n + 1) * sizeof(*more));
     if (!more) return err_set(err, STATUS_USAGE, "out of memory");
     set->pattern = more;
@@ -99,9 +100,9 @@ static int set_close_section(struct set_reader *r, struct err *err) {
         pattern_free(p);
         return 0;
     }
-    if (set_apply_overrides(r, p, err) != 0) return -1; /* the line in the file is not to blame */
-    if (pattern_finish(p, err) != 0 || set_check_unique(r, p, err) != 0) return set_at(r, r->section_line, err);
-    pattern_remarks(p, r->own, note, sizeof(note));
+    if (override_apply(&r->over, r->set, p, err) != 0) return -1;
+    if (set_check_unique(r, p, err) != 0) return -1;
+    pattern_remarks(p, r->own & ~r->over.given, note, sizeof(note));
     set_note_at(r, r->section_line, note);
     r->n_kept++;
     return set_add(r->set, p, err);
@@ -223,12 +224,12 @@ int set_read(struct pattern_set *set, const char *name, const char *text, size_t
     int rc = -1;
     if (!r) return err_set(err, STATUS_USAGE, "out of memory");
     r->set = set;
-    r->over = over;
-    r->n_over = n_over;
+    r->over = (struct overrides){.key = over, .n = n_over};
     r->only = only;
     if (ini_open(&r->ini, name, text, len, err) == 0 && pattern_init(&r->global, "global", err) == 0 &&
         set_read_lines(r, err) == 0 && set_check_any(r, err) == 0)
         rc = 0;
+    if (rc == 0) override_remarks(&r->over, set, &set->pattern[set->n - 1]);
     if (rc != 0) set_cut(set, before);
     pattern_free(&r->global);
     pattern_free(&r->section);

@@ -34,6 +34,11 @@ int set_load(struct pattern_set *set, const char *word, const char *const *dirs,
 int set_list(const char *const *dirs,
              void (*emit)(void *arg, const char *name, const char *path, const char *description),
              void *arg, struct err *err);
+/* Do these keys say which I/Os there are (rw, bs, iodepth, ...), and not only how large, how long and how often? Then,
+ * without a pattern beside them, they are one of their own. */
+bool set_keys_are_a_pattern(const struct pattern_override *over, size_t n_over);
+/* Adds that pattern, named by what it is ("randread 4k d1") or by name=. */
+int set_from_keys(struct pattern_set *set, const struct pattern_override *over, size_t n_over, struct err *err);
 void set_free(struct pattern_set *set);
 
 #endif

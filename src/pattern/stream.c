@@ -95,8 +95,10 @@ static void stream_rows(struct stream *s, const struct pattern *p, uint64_t size
     stream_share_out(s, p);
 }
 
-/* Does I/O of this direction (any, if the position is shared) jump? Then its sequential I/O may be anywhere. */
+/* Does I/O of this direction (any, if the position is shared) jump? Then its sequential I/O may be anywhere. So may that
+ * of a direction without any I/O: it needs no slice. */
 static bool stream_jumps(const struct pattern *p, unsigned direction) {
+    if (p->position == POSITION_SEPARATE && (direction == 0 ? !pattern_reads(p) : !pattern_writes(p))) return true;
     for (unsigned i = 0; i < p->n_rows; i++) {
         bool uses = p->position == POSITION_SHARED || (direction == 0 ? p->row[i].read > 0 : p->row[i].read < 100);
         if (uses && p->row[i].random > 0) return true;

@@ -93,7 +93,7 @@ static json_t *key_value(const struct option_entry *e, const void *conf, const c
 /* The load alone: names, descriptions and the number of rounds may change without changing what one run does, and the
  * seed is new for every invocation. What is left is dumped in one canonical form. */
 static void hash_plan(struct document *d, json_t *plan) {
-    static const char *const not_load[] = {"name", "description", "rounds"};
+    static const char *const not_load[] = {"name", "description", "rounds", "section", "changed"};
     json_t *patterns = json_deep_copy(json_object_get(plan, "patterns")), *p;
     size_t i;
     json_array_foreach(patterns, i, p) {
@@ -118,6 +118,13 @@ void document_pattern(struct document *d, const char *name, const struct option_
     free(shown);
     if (!keys || json_array_append_new(json_object_get(plan, "patterns"), keys)) d->no_memory = true;
     hash_plan(d, plan);
+}
+
+void document_pattern_changed(struct document *d, const char *section, const char *keys) {
+    json_t *patterns = json_object_get(json_object_get(d->root, "plan"), "patterns");
+    json_t *last = json_array_get(patterns, json_array_size(patterns) - 1);
+    put(d, last, "section", json_of_text(section));
+    put(d, last, "changed", json_of_text(keys));
 }
 
 void document_note(struct document *d, const char *key, const char *value) {

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "base/url.h"
 #include "target/identity.h"
 #include "target/target.h"
 
@@ -95,6 +96,28 @@ static bool looks_like_identity(const char *word) {
     return strpbrk(word, ".:/") != NULL || strncasecmp(word, "serial", 6) == 0;
 }
 
+/* "/dev/sdc", "file:/mnt/x", "nfs://...": no identity. (One of a file is file:MAJOR:MINOR:INODE.) */
+static bool names_a_place(const char *word) {
+    return url_is_target(word) && strncmp(word, "null:", 5) != 0 &&
+           (strncmp(word, "file:", 5) != 0 || strchr(word + 5, '/') != NULL);
+}
+
+/* The best name that the object has. A device number is none: after the next boot it may mean another disk. */
+static const char *best_identity(const struct facts *f) {
+    for (unsigned i = 0; i < FACTS_IDENTITIES; i++)
+        if (f->identity[i][0] && strncmp(f->identity[i], "dev:", 4) != 0) return f->identity[i];
+    return NULL;
+}
+
+/* The object's name of the same kind as the word, which can be compared with it; else its best one. */
+static const char *identity_like(const struct facts *f, const char *word) {
+    size_t n = strcspn(word, ".:");
+    const char *best = best_identity(f);
+    for (unsigned i = 0; i < FACTS_IDENTITIES; i++)
+        if (word[n] && strncasecmp(f->identity[i], word, n + 1) == 0) return f->identity[i];
+    return best ? best : f->identity[0][0] ? f->identity[0] : "an object without an identity";
+}
+
 static void complain(struct consent_party *p, const char *word) {
     char found[400] = "nothing", safe[160], identity[2 * IDENTITY_SIZE];
 
@@ -103,9 +126,13 @@ static void complain(struct consent_party *p, const char *word) {
     if (*word == '\0') {
         snprintf(p->complaint, p->complaint_len, "--destroy %s=... holds an empty word: was a shell variable empty?",
                  p->label);
+    } else if (names_a_place(word)) {
+        show(identity, sizeof(identity), identity_like(p->facts, word));
+        snprintf(p->complaint, p->complaint_len, "--destroy %s=%s says where a target is, and that is agreed to by its label: "
+                 "behind the '=' stands what is on it, or the identity of the object, as in --destroy %s=%s", p->label, safe,
+                 p->label, identity);
     } else if (looks_like_identity(word)) {
-        show(identity, sizeof(identity),
-             p->facts->identity[0][0] ? p->facts->identity[0] : "an object without an identity");
+        show(identity, sizeof(identity), identity_like(p->facts, word));
         snprintf(p->complaint, p->complaint_len, "--destroy %s=%s means another object: %s is %s", p->label, safe,
                  p->label, identity);
     } else {
@@ -267,13 +294,6 @@ static void add_option(char *buf, size_t len, const char *label, const char *wha
                                                                                                                  : "'";
 
     snprintf(buf + n, len - n, "%s--destroy %s%s%s%s%s", n ? " " : "", quote, label, *what ? "=" : "", what, quote);
-}
-
-/* The best name that the object has. A device number is none: after the next boot it may mean another disk. */
-static const char *best_identity(const struct facts *f) {
-    for (unsigned i = 0; i < FACTS_IDENTITIES; i++)
-        if (f->identity[i][0] && strncmp(f->identity[i], "dev:", 4) != 0) return f->identity[i];
-    return NULL;
 }
 
 void consent_offer(const struct consent_party *p, bool with_identity, char *buf, size_t len) {

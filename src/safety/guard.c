@@ -306,5 +306,6 @@ int safety_guard_before_write(struct safety_guard *g, unsigned t, bool first, co
         int rc = recheck_member(target, d, g->wish->interrupted, err);
         if (rc != 0) return rc;
     }
-    return look_through(g, t, fill_tag, err);
+    /* One that was filled has been looked through before that; by now runs have overwritten what there was to find. */
+    return g->wish->targets[t]->filled ? 0 : look_through(g, t, fill_tag, err);
 }

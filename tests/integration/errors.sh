@@ -52,7 +52,7 @@ complains 'rounds=0' 1 '--rounds: *0*1000' run --rounds 0 null:
 complains 'a seed that is no number' 1 "--seed: *'x'" run --seed x null:
 complains 'rwmixread=101' 1 '--rwmixread: *101*100' run --rw randrw --rwmixread 101 null:
 complains 'bssplit that does not make 100' 1 '--bssplit: *90*100' run --bssplit 4k/50:8k/40 null:
-complains 'a pattern larger than its target' 1 "4k random read*2g*'null'*1g*--size" run --size 2g null:
+complains 'a pattern larger than its target' 1 "4k random read*2g*'null'*1g*--size" run --size 2g 'null:?size=1g'
 complains 'buffers that do not fit into memory' 1 'buffers*memory' run --rw randread --bs 64m --iodepth 4096 \
 	--numjobs 256 --size 64m 'null:?size=64m'
 
@@ -191,7 +191,7 @@ complains 'NFS: the port is closed' 3 "127.0.0.1*NFS*$closed*refused" probe \
 	"nfs://127.0.0.1/data/f?nfsport=$closed&mountport=$LAB_MOUNT_PORT"
 complains 'MOUNT: the port is closed' 3 "127.0.0.1*MOUNT*$closed*refused" probe \
 	"nfs://127.0.0.1/data/f?nfsport=$LAB_NFS_PORT&mountport=$closed"
-complains 'an unknown host' 3 'no-such-host.invalid' probe "nfs://no-such-host.invalid/data/f?nfsport=1&mountport=1"
+complains 'an unknown host' 3 'host no-such-host.invalid not found' probe "nfs://no-such-host.invalid/data/f?nfsport=1&mountport=1"
 # shellcheck disable=SC2086
 {
 	complains 'a read-only export: a new file' 1 '/ro/new*read-only' run $write --allow-full n="$(lab_nfs_url ro/new)"
@@ -236,7 +236,9 @@ complains 'a LUN that is not there; those that there are are listed' 3 "$portal*
 	"iscsi://$portal/$LAB_IQN/7"
 complains 'a LUN that is no disk' 3 'LUN 0: it is not a disk' probe "iscsi://$portal/$LAB_IQN/0"
 complains 'iSCSI: the port is closed' 3 "127.0.0.1:$closed*refused" probe "iscsi://127.0.0.1:$closed/$LAB_IQN/1"
-complains 'iSCSI: an unknown host' 3 'no-such-host.invalid' probe "iscsi://no-such-host.invalid/$LAB_IQN/1"
+complains 'iSCSI: an unknown host' 3 'host no-such-host.invalid not found' probe "iscsi://no-such-host.invalid/$LAB_IQN/1"
+complains 'iSCSI: an unknown host, by the library' 3 'host no-such-host.invalid not found' probe \
+	"iscsi://no-such-host.invalid/$LAB_IQN/1?engine=libiscsi"
 complains 'a pattern larger than the LUN' 1 "'iscsi'*16m*--size" run --size 20m "iscsi://$portal/$LAB_IQN/1"
 
 it_secret=Geheim12345678

@@ -70,6 +70,86 @@ wrong 1 "cannot" run "$tmp/p.ini" null: --json "$tmp/nosuch/r.json"
 wrong 1 "all of them write" run "$tmp/p.ini" null: --read-only --only writes -q
 wrong 3 "/nosuch/folder/file" run "$tmp/p.ini" null: gone=/nosuch/folder/file
 
+# What people type. Each is answered with what would be right.
+wrong 1 "did you mean /dev/sdc?" run sdc
+wrong 1 "did you mean /dev/sdc?" run quick sdc null:
+wrong 1 "did you mean /dev/nvme0n1p1?" probe nvme0n1p1
+wrong 1 "did you mean fc=/dev/sdc?" run fc=sdc
+wrong 1 "did you mean fc=/dev/sdc?" run fc:/dev/sdc
+wrong 1 "did you mean i=iscsi://h/iqn.x.y/1?" run i:iscsi://h/iqn.x.y/1
+wrong 1 "no target stands behind the label" run fc=filer
+wrong 1 "did you mean --bs=4k?" run bs=4k null:
+wrong 1 "the target's name (IQN) and the LUN are missing" run iscsi://filer
+wrong 1 "the LUN is missing" run iscsi://filer/iqn.2001-04.com.example:d
+wrong 1 "names a file below an export" run nfs://filer
+wrong 1 "no such command yet" compare a.json b.json
+wrong 1 "no such command yet" help report
+wrong 1 "--iodepth has no value (N): what follows it, null:, is a target" run --iodepth null:
+wrong 1 "--size has no value (SIZE): what follows it, fc=/dev/sdc, is a target" run --size fc=/dev/sdc
+wrong 1 "--rw has no value" run --rw /dev/sdc
+wrong 1 "--only has no value" run --only nfs://h/e/f
+wrong 1 "is a target, and --destroy takes a label that you gave it: LABEL=/dev/loop0" run x=null: --destroy /dev/loop0
+wrong 1 "--destroy takes its label: --destroy x" run "x=$tmp/data/f" --destroy "$tmp/data/f"
+wrong 1 "--filename is fio's and not taken here: it says what is measured" run null: --filename=/dev/sda
+wrong 1 "--filename is fio's" run null: --filename /dev/sda
+wrong 1 "--ioengine is fio's" run null: --ioengine=libaio --direct=1
+wrong 1 "--direct=0 is not taken here (only direct=1)" run null: --direct=0
+wrong 1 "--name stands twice" run null: --name a --rw read --name b --rw write
+wrong 1 "--name names one pattern" run quick null: --name a
+wrong 1 "the command line: pattern '4k random read': size=2k is smaller" run quick null: --size 2k
+wrong 1 "no smaller --size helps: give a smaller --offset" run 'null:?size=4m' --rw read --size 1m --offset 8m
+wrong 1 "at most 4m" run 'null:?size=4m' --rw read --size 8m
+wrong 1 "has no room for its blocks" run null: --row '1m share=50 read=100 random=0' --row '1m share=50 read=0 random=100' \
+  --position separate --size 4m --numjobs 8 --dry-run
+wrong 3 "no such device" run null: /dev/no-such-disk1
+run help && grep -q '^Commands' "$tmp/out" && run help run && grep -q '^  --iodepth N' "$tmp/out"
+report "help, and help COMMAND" $?
+quick_plan() { run run null: --dry-run "$@"; }
+quick_plan --group_reporting --direct 1 --end_fsync 1 --runtime 1 && grep -q 'direct has no effect here' "$tmp/err" &&
+  grep -q 'end_fsync=1' "$tmp/out" && grep -q '\[1m sequential write\]' "$tmp/out"
+report "fio's words, and a switch with its value" $?
+quick_plan && ! grep -q . "$tmp/err" && grep -q 'size=4g' "$tmp/out"
+report "run null: works as it is" $?
+quick_plan --sync dsync --size 64m && ! grep -q . "$tmp/err"
+report "sync beside a shipped pattern blames nobody" $?
+quick_plan --position separate --rw randwrite --bs 1m --size 4m --numjobs 8
+report "a direction without I/O needs no slice" $?
+
+if command -v script > /dev/null; then
+  script -qec "$program probe /dev/no-such-disk1" /dev/null > "$tmp/out" 2> "$tmp/err" < /dev/null
+  [ "$(grep -c 'no such device' "$tmp/out")" -eq 1 ]
+  report "probe on a terminal says it once" $?
+fi
+
+# Load keys without a pattern are one pattern of their own; beside a named one they stand in its name.
+quick="--size 1m --ramp_time 0 --runtime 50ms --rounds 1"
+run run --rw randread --bs 4k $quick null: --json "$tmp/own.json" -q --json "$tmp/own.json" &&
+  [ "$(grep -c '^[a-z0-9].* null ' "$tmp/out")" -eq 1 ] && grep -q '^randread 4k d1 *null' "$tmp/out" &&
+  grep -q '"pattern":"randread 4k d1"' "$tmp/own.json"
+report "load keys alone are one pattern, named by what it is" $?
+run run quick --bs 1m --only '4k random read' $quick null: -q --json "$tmp/own.json" &&
+  grep -q '^4k random read \[bs=1m\] *null' "$tmp/out" && grep -q '"section":"4k random read"' "$tmp/own.json" &&
+  grep -q '"changed":"bs=1m"' "$tmp/own.json"
+report "a changed pattern is called so" $?
+run run --name test --rw write $quick null: -q && grep -q '^test *null' "$tmp/out"
+report "--name" $?
+
+# A full disk under --json does not end the plan; the last good file stays, and it is said once.
+run run null: quick $quick --json /dev/full -q
+got=$?
+[ $got -eq 1 ] && [ "$(grep -c 'No space left' "$tmp/err")" -eq 1 ] && [ "$(grep -c ' null ' "$tmp/out")" -ge 4 ] &&
+  ! grep -q interrupted "$tmp/out" "$tmp/err"
+report "a result that cannot be saved does not end the plan" $?
+
+# What this client lacks is no loss of the target.
+# shellcheck disable=SC3045
+limited() { (ulimit -v 400000 && run "$@"); }
+if limited --version; then # sanitizers cannot live with it
+  limited run null: --rw read --bs 1m --size 64m --iodepth 256 --numjobs 4
+  grep -q 'ulimit -v' "$tmp/err" && [ ! -s "$tmp/out" ]
+  report "a limit on address space refuses the plan" $?
+fi
+
 # A dry run shows what would be created, and creates nothing.
 run run "$tmp/p.ini" f=file:"$tmp/data/x" --allow-full --dry-run --json "$tmp/dry.json"
 got=$?

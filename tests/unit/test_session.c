@@ -19,6 +19,7 @@ struct show {
     struct record *record[64];
     unsigned n, interrupt_after;
     struct err err;
+    char said[2000];
 };
 
 static int keep(void *arg, struct record *r) {
@@ -26,6 +27,12 @@ static int keep(void *arg, struct record *r) {
     s->record[s->n++] = r;
     if (s->n == s->interrupt_after) s->interrupted = 1;
     return 0;
+}
+
+static void hear(void *arg, const char *line) {
+    struct show *s = arg;
+    size_t n = strlen(s->said);
+    snprintf(s->said + n, sizeof s->said - n, "%s\n", line);
 }
 
 static struct show *show_new(unsigned n, const char *const *urls) {
@@ -56,7 +63,7 @@ static void add(struct show *s, const char *name, const char *const *keys) {
 }
 
 static enum status go(struct show *s) {
-    struct session_hooks hooks = {.arg = s, .run_done = keep};
+    struct session_hooks hooks = {.arg = s, .run_done = keep, .say = hear};
     if (plan_resolve(&s->plan, &s->err) != 0) fail_msg("%s", s->err.msg);
     return session_run(&s->plan, &s->clock.clock, &hooks, &s->interrupted, &s->err);
 }
@@ -127,6 +134,38 @@ static void test_streams_are_equal_in_a_round_only(void **state) {
     assert_int_equal(s->record[0]->mark[5], s->record[1]->mark[5]);
     assert_int_equal(s->record[2]->mark[5], s->record[3]->mark[5]);
     assert_int_not_equal(s->record[0]->mark[5], s->record[2]->mark[5]);
+    show_free(s);
+}
+
+/* Each attach of this target takes 3000 I/Os: the long pattern loses it, the short one does not. */
+static void test_a_lost_target_is_tried_once_in_each_later_round(void **state) {
+    (void)state;
+    struct show *s = show_new(2, LIST("null:?size=16m&lat=1ms&lost_after=3000", "null:?size=16m&lat=1ms"));
+    add(s, "long", LIST("rw", "randread", "iodepth", "4", "ramp_time", "0", "runtime", "2s", "rounds", "1"));
+    add(s, "short", LIST("rw", "randread", "iodepth", "4", "ramp_time", "0", "runtime", "500ms", "rounds", "3"));
+    assert_int_equal(go(s), STATUS_TARGET);
+    assert_int_equal(s->n, 8);
+    char states[40] = "";
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->record[i]->target[0] == 'a') strcat(strcat(states, run_status_name(s->record[i]->status)), " ");
+    assert_string_equal(states, "lost lost ok ok "); /* the second one without a try */
+    assert_true(strstr(s->said, "a: lost: ") && strstr(s->said, "it is tried once more in each later round"));
+    assert_non_null(strstr(s->said, "a: was lost, and is tried again in round 2"));
+    assert_null(strstr(s->said, "in round 3"));
+    show_free(s);
+}
+
+static void test_a_target_that_stays_lost(void **state) {
+    (void)state;
+    struct show *s = show_new(1, LIST("null:?size=16m&lat=1ms&lost_after=500"));
+    add(s, "x", LIST("rw", "randwrite", "ramp_time", "0", "runtime", "1s", "rounds", "3"));
+    add(s, "y", LIST("rw", "randread", "ramp_time", "0", "runtime", "1s", "rounds", "3"));
+    assert_int_equal(go(s), STATUS_TARGET);
+    assert_int_equal(s->n, 6);
+    for (unsigned i = 0; i < s->n; i++) {
+        assert_int_equal(s->record[i]->status, RUN_LOST);
+        assert_int_equal(s->record[i]->op[IO_WRITE].ios > 0, i % 2 == 0); /* the first of each round was tried */
+    }
     show_free(s);
 }
 
@@ -202,6 +241,8 @@ int main(void) {
         cmocka_unit_test(test_rounds_patterns_and_targets_in_order),
         cmocka_unit_test(test_figures_of_each_target),
         cmocka_unit_test(test_streams_are_equal_in_a_round_only),
+        cmocka_unit_test(test_a_lost_target_is_tried_once_in_each_later_round),
+        cmocka_unit_test(test_a_target_that_stays_lost),
         cmocka_unit_test(test_a_lost_target_ends_its_runs_and_no_others),
         cmocka_unit_test(test_errors_give_status_io),
         cmocka_unit_test(test_interrupted_keeps_what_was_measured),

@@ -85,15 +85,104 @@ static void command_line_wins(void **state) {
     assert_int_equal(set.pattern[0].row[0].size, 65536);
     assert_int_equal(set.pattern[1].iodepth, 3);
     assert_true(set.pattern[1].end_fsync);
-    assert_string_equal(set.notes, "f.ini:1 (--bs): bs replaces bssplit\n"
-                        "f.ini:5: end_fsync has no effect: nothing is written");
+    assert_string_equal(set.notes, "--bs: bs replaces bssplit"); /* end_fsync has an effect on the first one */
     set_free(&set);
     static const struct pattern_override bad = {"iodepth", "x"}, contradiction = {"size", "4k"};
     fails_with("[a]\n", &bad, 1, NULL, "--iodepth: 'x' is not a whole number: it does not begin with a "
                "digit (write "
                "for example 32); allowed: 1 to 4096");
-    fails_with("\n[a]\nbs=8k\n", &contradiction, 1, NULL, "f.ini:2: pattern 'a': size=4k is smaller than one block "
+    fails_with("\n[a]\nbs=8k\n", &contradiction, 1, NULL, "the command line: pattern 'a': size=4k is smaller than one block "
                "of 8k");
+}
+
+/* What the command line has made another load of is called so. */
+static void changed_patterns_are_named(void **state) {
+    static const char text[] = "[4k random read]\nrw=randread\nbs=4k\n[1m write]\nrw=write\nbs=1m\n";
+    static const struct {
+        struct pattern_override over[2];
+        const char *first, *second, *changed; /* of the second; NULL: nothing */
+    } cases[] = {
+        {{{"bs", "4k"}, {"iodepth", "8"}}, "4k random read", "1m write [bs=4k]", "bs=4k"},
+        {{{"rw", "randread"}, {"bs", "4k"}}, "4k random read", "1m write [rw=randread bs=4k]", "rw=randread bs=4k"},
+        {{{"rwmixread", "70"}, {"sync", "dsync"}}, "4k random read", "1m write", NULL},
+        {{{"rw", "randrw"}, {"rwmixwrite", "30"}}, "4k random read [rw=randrw rwmixread=70]",
+         "1m write [rw=randrw rwmixread=70]", "rw=randrw rwmixread=70"},
+        {{{"percentage_random", "50"}, {"position", "separate"}}, "4k random read [percentage_random=50]",
+         "1m write [percentage_random=50]", "percentage_random=50"},
+        {{{"bssplit", "4k/50:8k/20:16k/10:32k/20"}, {"size", "1g"}}, "4k random read [bssplit]", "1m write [bssplit]",
+         "bssplit"},
+        {{{"rw", "write"}, {"bs", "1m"}}, "4k random read [rw=write bs=1m]", "1m write", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pattern_set set = {0};
+        struct err err;
+        if (set_read(&set, "f.ini", text, strlen(text), cases[i].over, 2, NULL, &err) != 0) fail_msg("%s", err.msg);
+        assert_string_equal(set.pattern[0].name, cases[i].first);
+        assert_string_equal(set.pattern[1].name, cases[i].second);
+        if (cases[i].changed) {
+            assert_string_equal(set.pattern[1].changed, cases[i].changed);
+            assert_string_equal(set.pattern[1].section, "1m write");
+        } else {
+            assert_null(set.pattern[1].changed);
+        }
+        set_free(&set);
+    }
+}
+
+static void a_name_of_ones_own(void **state) {
+    static const struct pattern_override over[] = {{"name", "mine"}, {"bs", "8k"}};
+    static const char text[] = "[a]\n[b]\n";
+    struct pattern_set set = {0};
+    struct err err;
+    (void)state;
+    assert_int_equal(set_read(&set, "f.ini", text, strlen(text), over, 2, "a", &err), 0);
+    assert_string_equal(set.pattern[0].name, "mine");
+    assert_string_equal(set.pattern[0].section, "a");
+    set_free(&set);
+    fails_with(text, over, 2, NULL, "--name names one pattern, and there are more: leave one with --only GLOB, or drop --name");
+}
+
+static void keys_alone(void **state) {
+    static const struct {
+        struct pattern_override over[3];
+        const char *name; /* NULL: no pattern of their own */
+    } cases[] = {
+        {{{"rw", "randread"}, {"bs", "4k"}, {"size", "1g"}}, "randread 4k d1"},
+        {{{"rw", "randrw"}, {"bs", "8k"}, {"iodepth", "8"}}, "randrw 8k 50% read d8"},
+        {{{"rw", "rw"}, {"rwmixread", "70"}, {"percentage_random", "60"}}, "randrw 4k 70% read 60% random d1"},
+        {{{"rw", "write"}, {"bssplit", "4k/50:64k/50"}, {"numjobs", "4"}}, "write 4k/64k d1 x4"},
+        {{{"iodepth", "32"}, {"runtime", "5"}, {"size", "1g"}}, "read 4k d32"},
+        {{{"name", "test"}, {"rw", "write"}, {"size", "1g"}}, "test"},
+        {{{"readwrite", "write"}, {"rate_iops", "100"}, {"size", "1g"}}, "write 4k 100 IOPS d1"},
+        {{{"size", "1g"}, {"runtime", "5"}, {"rounds", "2"}}, NULL},
+        {{{"sync", "dsync"}, {"prepare", "none"}, {"ramp-time", "0"}}, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pattern_set set = {0};
+        struct err err;
+        assert_int_equal(set_keys_are_a_pattern(cases[i].over, 3), cases[i].name != NULL);
+        if (!cases[i].name) continue;
+        if (set_from_keys(&set, cases[i].over, 3, &err) != 0) fail_msg("%s", err.msg);
+        assert_int_equal(set.n, 1);
+        assert_string_equal(set.pattern[0].name, cases[i].name);
+        set_free(&set);
+    }
+}
+
+/* A key of the command line that does nothing is not put down to a line of the file. */
+static void the_command_line_is_to_blame(void **state) {
+    static const struct pattern_override sync = {"sync", "dsync"};
+    struct pattern_set set = {0};
+    struct err err;
+    (void)state;
+    assert_int_equal(set_read(&set, "f.ini", "[a]\n[b]\nrw=randread\n", 19, &sync, 1, NULL, &err), 0);
+    assert_string_equal(set.notes, "--sync has no effect: nothing is written");
+    set_free(&set);
+    assert_int_equal(set_read(&set, "f.ini", "[a]\n[b]\nrw=write\n", 17, &sync, 1, NULL, &err), 0);
+    assert_null(set.notes);
+    set_free(&set);
 }
 
 static void only_some(void **state) {
@@ -352,6 +441,10 @@ int main(void) {
         cmocka_unit_test(sections_inherit_global),
         cmocka_unit_test(rows_add_up_within_a_section),
         cmocka_unit_test(command_line_wins),
+        cmocka_unit_test(changed_patterns_are_named),
+        cmocka_unit_test(a_name_of_ones_own),
+        cmocka_unit_test(keys_alone),
+        cmocka_unit_test(the_command_line_is_to_blame),
         cmocka_unit_test(only_some),
         cmocka_unit_test(notes),
         cmocka_unit_test(errors_have_places),

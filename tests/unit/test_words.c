@@ -108,6 +108,14 @@ static void test_words_that_are_nothing(void **state) {
     expect_error("=/dev/sda", "a label has letters, digits");
     expect_error("a23456789012345678901234567890123456789012345678901234567890123x=/dev/sda", "at most 63");
     expect_error("iodepth=32", "an option begins with --");
+    expect_error("iodepth=32", "did you mean --iodepth=32?");
+    expect_error("sdc", "did you mean /dev/sdc?");
+    expect_error("nvme0n1p2", "did you mean /dev/nvme0n1p2?");
+    expect_error("mpatha", "did you mean /dev/mapper/mpatha?");
+    expect_error("fc=sdc", "did you mean fc=/dev/sdc?");
+    expect_error("fc:/dev/sdc", "did you mean fc=/dev/sdc?");
+    expect_error("fc:nfs://h/e/f", "did you mean fc=nfs://h/e/f?");
+    expect_error("fc=filer", "no target stands behind the label");
     expect_error("x/y", "neither a target nor");
     expect_error("esc\x1b[2J/y", "esc\\x1B[2J");
 }
