@@ -16,6 +16,9 @@ enum session_phase {
     PHASE_LOOK, /* at what lies there, right before it is written */
     PHASE_FILL,
     PHASE_CHECK,
+    PHASE_HOLES,      /* asks what has storage behind it */
+    PHASE_IDLE_READS, /* one at a time, before any load */
+    PHASE_PINGS,
     PHASE_FLUSH,
     PHASE_SETTLE,
     PHASE_CACHE,
