@@ -281,6 +281,7 @@ static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round,
         s->progress.phase_ns = (int64_t)p->ramp_time;
         result = run_execute(&run, r, &err);
         if (result < 0 && *s->interrupted) r->status = RUN_INTERRUPTED;
+        if (r->tail.abandoned) t->silent = true;
     } else if (result >= 0 || *s->interrupted) {
         r->status = RUN_INTERRUPTED;
     }

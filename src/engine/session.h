@@ -56,7 +56,8 @@ struct session_hooks {
 };
 
 /* Returns STATUS_OK, _IO (errors in some run), _TARGET (a target was lost or could not be attached), _INTERRUPTED. A
- * lost target's remaining runs are recorded as lost; the others go on. `interrupted` is set by a signal handler. `err`
+ * lost target's remaining runs are recorded as lost; the others go on. `interrupted` is set by a signal handler: 1: an
+ * orderly end; 2: at once, nothing that is out is waited for. `err`
  * holds the first cause when the status is not OK. */
 enum status session_run(struct plan *plan, struct clock *clock, const struct session_hooks *hooks,
                         volatile sig_atomic_t *interrupted, struct err *err);
