@@ -144,7 +144,11 @@ static int fill(struct session *s, unsigned i, struct err *err) {
     }
     t->unfilled = result != 0;
     t->filled = result == 0;
-    if (result != 0 && s->hooks->not_filled) s->hooks->not_filled(s->hooks->arg, i);
+    if (result != 0 && s->hooks->not_filled) {
+        backend_heed(NULL); /* what was created is removed, also when the user wants the end */
+        s->hooks->not_filled(s->hooks->arg, i);
+        backend_heed(s->interrupted);
+    }
     return result;
 }
 

@@ -54,9 +54,9 @@ struct content_wish {
 
 enum { CONTENT_INTERRUPTED = 1, CONTENT_NO_TIME = 2 }; /* the second one is content.c's own */
 
-/* Reads the object through its backend, many places at a time, and fills `out`. A range of up to CONTENT_DENSE is read whole: all of it where
- * there are zeros, for some seconds where it looks like ours. Of a larger one the first block, the last one, and samples
- * at random places are read. 0, or CONTENT_INTERRUPTED, or -1 (STATUS_TARGET). */
+/* Reads the object through its backend, many places at a time, and fills `out`. A range of up to CONTENT_DENSE is read
+ * whole: all of it where there are zeros, for some seconds where it looks like ours. Of a larger one the first block, the
+ * last one, and samples at random places are read. 0, or CONTENT_INTERRUPTED, or -1 (STATUS_TARGET). */
 int content_look(const struct content_wish *wish, struct content *out, struct err *err);
 /* The same with random places, and without an end before it is done. */
 int content_examine(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
