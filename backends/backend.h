@@ -12,6 +12,7 @@
 #ifndef BACKENDS_BACKEND_H
 #define BACKENDS_BACKEND_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,11 @@ struct handle;  /* each backend's own */
 struct context; /* each backend's own */
 
 /* ---- control path ---- */
+
+/* From now on, what this thread has to wait for on the control path (connecting, logging in, asking, detach) is given up
+ * soon after the flag is set, with any error. NULL: never. The flag must live until the next call. */
+void backend_heed(const volatile sig_atomic_t *stop);
+bool backend_stopped(void);
 
 enum open_mode {
     OPEN_READ,   /* never writes, never creates. A file that does not exist: success with facts->exists false, and the handle
@@ -167,8 +173,9 @@ struct backend {
     int (*adjust)(struct handle *h, struct facts *facts, struct err *err);
     /* Deletes the file that this handle created, if it is still the same file. NULL: nothing can be deleted. */
     int (*remove)(struct handle *h, struct err *err);
-    /* Share (0..1) of [offset, offset+len) without storage behind it (holes, unmapped). NULL or -1: unknown. Blocks. */
-    int (*holes)(struct handle *h, uint64_t offset, uint64_t len, double *share);
+    /* Share (0..1) of [offset, offset+len) without storage behind it (holes, unmapped). NULL or -1: unknown. Blocks, but
+     * not beyond `until` (CLOCK_MONOTONIC) nor when backend_stopped(): then what was learned is not enough, -1. */
+    int (*holes)(struct handle *h, uint64_t offset, uint64_t len, int64_t until, double *share);
     /* Requests that reached the device since boot (block statistics); any thread. NULL: counters() has "wire_ios",
      * the requests of a context that ended well, without what the protocol sends beside them or again. */
     int (*wire_ios)(struct handle *h, uint64_t *ios);

@@ -30,8 +30,8 @@ static void delay_close(struct handle *h) {
     free(h);
 }
 
-static int delay_holes(struct handle *h, uint64_t offset, uint64_t len, double *share) {
-    return h->how.backend->holes ? h->how.backend->holes(h->how.handle, offset, len, share) : -1;
+static int delay_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until, double *share) {
+    return h->how.backend->holes ? h->how.backend->holes(h->how.handle, offset, len, until, share) : -1;
 }
 
 static int delay_wire_ios(struct handle *h, uint64_t *ios) {

@@ -130,6 +130,6 @@ const char *iscsibe_library(void);
 
 int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err);
 void iscsibe_close(struct handle *h);
-int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, double *share);
+int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until, double *share);
 
 #endif

@@ -30,7 +30,7 @@
 #include "base/text.h"
 
 #define TICK_NS (100 * NS_PER_MS)   /* timeouts are looked at so often */
-#define DRAIN_NS (2 * NS_PER_SEC)   /* detach waits so long for what is still out */
+#define DRAIN_NS (500 * NS_PER_MS)   /* detach waits so long for what is still out */
 #define SUBMIT_NS NS_PER_MS         /* one submit takes no more after so long: replies wait to be stamped */
 #define SOON_NS NS_PER_MS           /* the longest wait where something is to be sent later */
 
@@ -367,7 +367,7 @@ static int libiscsi_attach(struct handle *h, const struct attach_how *how, struc
 }
 
 static void libiscsi_detach(struct context *c) {
-    int64_t end = sock_now() + DRAIN_NS, now;
+    int64_t end = sock_end(sock_now() + DRAIN_NS), now;
     while (!c->lost && c->lent && (now = sock_now()) < end) round_trip(c, end - now);
     if (libguard_stop(c->guard) && c->s) c->s->dead = true;
     if (c->s && c->lent) c->s->dead = true; /* the target does not answer: it would not answer a logout either */

@@ -116,7 +116,7 @@ static int screen(struct iscsibe_library *l) {
 static void wait_for_it(struct iscsibe_library *l, int64_t end) {
     while (l->waiting && !l->dead) {
         int64_t left = end - sock_now();
-        if (left <= 0) return;
+        if (left <= 0 || backend_stopped()) return;
         int events = iscsi_which_events(l->iscsi);
         int got = sock_wait(iscsi_get_fd(l->iscsi), (short)events, left < TICK_NS ? left : TICK_NS);
         int pass = got > 0 ? got & (POLLIN | POLLOUT) : 0;

@@ -26,12 +26,12 @@
 /* The deadline is looked at before every piece, not only where nothing comes: a target that sends single bytes, or PDUs
  * that nobody asked for, would go on for ever otherwise. */
 static int in_time(int64_t end, struct err *err) {
-    return sock_now() < end ? 0 : err_set(err, STATUS_TARGET, "no answer in time (timeout=)");
+    return sock_now() < sock_end(end) ? 0 : err_set(err, STATUS_TARGET, "no answer in time (timeout=)");
 }
 
 static int wait_for(int fd, short events, int64_t end, struct err *err) {
     while (in_time(end, err) == 0)
-        if (sock_wait(fd, events, end - sock_now()) > 0) return 0;
+        if (sock_wait(fd, events, sock_slice(end)) > 0) return 0;
     return -1;
 }
 

@@ -24,7 +24,7 @@
 #define RECV_MIN_NS (60 * NS_PER_MS)  /* only so long a wait may sleep in recv */
 #define SPIN_NS     (50 * NS_PER_US)  /* wait=adaptive */
 #define SOON_NS     NS_PER_MS         /* the longest wait where something is to be sent later */
-#define DRAIN_NS    (2 * NS_PER_SEC)
+#define DRAIN_NS    (500 * NS_PER_MS)
 #define LOGOUT_NS   NS_PER_SEC
 #define DIRECT_NEXT (4u << 10)  /* the rest of a data segment is received into its buffer from this size on, and with it
                                    so much of the next PDU */
@@ -361,7 +361,7 @@ int iscsibe_native_reap(struct context *c, struct completion *out, unsigned max,
 }
 
 void iscsibe_native_detach(struct context *c) {
-    int64_t end = sock_now() + DRAIN_NS, unset = 0, now;
+    int64_t end = sock_end(sock_now() + DRAIN_NS), unset = 0, now;
 
     while (!c->lost && c->lent && (now = sock_now()) < end) {
         work(c);

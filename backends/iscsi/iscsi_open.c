@@ -397,13 +397,14 @@ void iscsibe_close(struct handle *h) {
     free(h);
 }
 
-int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, double *share) {
+int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until, double *share) {
     uint64_t lba = offset / h->block, blocks = len / h->block, told = 0, missing = 0;
     struct iscsibe_session *s;
     unsigned status;
     struct err err;
 
     if (blocks == 0 || iscsibe_session_open(&h->login, &s, &status, &err) != 0) return -1;
+    s->deadline = until;
     while (told < blocks) {
         uint64_t at = lba + told, n, unmapped;
         uint8_t cdb[16] = { 0x9e, 0x12, [12] = 0x40 }; /* GET LBA STATUS, 16384 bytes */

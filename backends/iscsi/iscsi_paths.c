@@ -11,7 +11,7 @@
 #define TICK_NS  (100 * NS_PER_MS) /* all paths are looked at so often */
 #define BUSY_NS  NS_PER_MS         /* the longest wait while a command is to be sent again */
 #define SPIN_NS  (50 * NS_PER_US)  /* wait=adaptive */
-#define DRAIN_NS (2 * NS_PER_SEC)
+#define DRAIN_NS (500 * NS_PER_MS)
 #define LAST_NS  (900 * NS_PER_MS) /* a logout that took longer was not answered */
 #define DRAINED  64u
 
@@ -233,7 +233,7 @@ static bool lends(const struct paths *p) {
 void iscsibe_paths_detach(struct context *context) {
     struct paths *p = paths_of(context);
     struct completion drained[DRAINED];
-    int64_t end = sock_now() + DRAIN_NS, now;
+    int64_t end = sock_end(sock_now() + DRAIN_NS), now;
     bool deaf = false;
 
     p->wait = NATIVE_BLOCK;

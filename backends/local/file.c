@@ -92,11 +92,14 @@ static void file_conf_free(void *v) {
 
 /* SEEK_HOLE on a file system that has none says that all is data; then a file with less storage than size is not
  * known. */
-static int file_holes(struct handle *h, uint64_t offset, uint64_t len, double *share) {
+static int file_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until, double *share) {
+    struct clock clock;
     uint64_t at = offset, end = offset + len, holes = 0;
     if (!len || offset >= h->size) return -1;
     if (end > h->size) end = h->size;
+    clock_real_init(&clock);
     while (at < end) {
+        if (clock_now(&clock) >= until || backend_stopped()) return -1;
         off_t data = lseek(h->fd, (off_t)at, SEEK_DATA);
         uint64_t to = end;
         if (data >= 0 && (uint64_t)data < end) to = (uint64_t)data;

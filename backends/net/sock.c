@@ -13,12 +13,25 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "backends/backend.h"
 #include "base/clock.h"
+
+/* So late is it seen that the user wants the end. */
+#define SLICE_NS (100 * NS_PER_MS)
 
 int64_t sock_now(void) {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
+}
+
+int64_t sock_end(int64_t end) {
+    return backend_stopped() ? INT64_MIN : end;
+}
+
+int64_t sock_slice(int64_t end) {
+    int64_t left = end - sock_now();
+    return left < SLICE_NS ? left : SLICE_NS;
 }
 
 int sock_wait(int fd, short events, int64_t timeout_ns) {
@@ -44,10 +57,10 @@ int sock_send_all(int fd, const void *bytes, size_t len, int64_t end) {
         if (sent > 0) {
             p += sent;
             len -= (size_t)sent;
-        } else if (sock_now() >= end) {
+        } else if (sock_now() >= sock_end(end)) {
             return -ETIMEDOUT;
         } else {
-            sock_wait(fd, POLLOUT, end - sock_now());
+            sock_wait(fd, POLLOUT, sock_slice(end));
         }
     }
     return 0;

@@ -12,6 +12,10 @@ int64_t sock_now(void);
 
 /* Waits for `events` (POLLIN, POLLOUT) or until timeout_ns has passed, never longer. Returns the events that came (with
  * POLLERR, POLLHUP as they are), 0 on timeout, -1 when a signal came. */
+/* `end`, or at once when backend_stopped(): control path only. */
+int64_t sock_end(int64_t end);
+/* Until `end`, but no longer than it takes to look whether backend_stopped(). */
+int64_t sock_slice(int64_t end);
 int sock_wait(int fd, short events, int64_t timeout_ns);
 
 int sock_nodelay(int fd); /* switches Nagle off; 0 or negative errno */

@@ -140,7 +140,7 @@ static int run(struct race *r) {
     for (;;) {
         int64_t now = sock_now();
         unsigned going_on = fill_poll(r, p);
-        if (now >= r->end) return -1;
+        if (now >= sock_end(r->end)) return -1;
         if (r->begun < r->n && (now >= next || going_on == 0)) {
             begin(r);
             if (r->said) return -1;
@@ -149,7 +149,7 @@ static int run(struct race *r) {
         }
         if (going_on == 0) return -1;
         int64_t until = r->begun < r->n && next < r->end ? next : r->end;
-        struct timespec ts = { .tv_sec = (until - now) / NS_PER_SEC, .tv_nsec = (until - now) % NS_PER_SEC };
+        struct timespec ts = { .tv_sec = sock_slice(until) / NS_PER_SEC, .tv_nsec = sock_slice(until) % NS_PER_SEC };
         int got = ppoll(p, r->begun, &ts, NULL);
         int winner = got > 0 ? look(r, p) : -1;
         if (winner >= 0) return winner;

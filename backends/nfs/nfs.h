@@ -135,6 +135,6 @@ const char *nfsbe_who_words(const struct nfsbe_server *server, char *buf, size_t
 int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err);
 void nfsbe_close(struct handle *h);
 int nfsbe_remove(struct handle *h, struct err *err);
-int nfsbe_holes(struct handle *h, uint64_t offset, uint64_t len, double *share);
+int nfsbe_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until, double *share);
 
 #endif

@@ -141,11 +141,12 @@ int nfsbe_remove(struct handle *h, struct err *err) {
 
 /* NFSv3 tells how much of a file has storage, not where. The answer for a part of it lies between two bounds; it is
  * given only where they (nearly) meet: nothing allocated, all allocated, or the whole file asked for. */
-int nfsbe_holes(struct handle *h, uint64_t offset, uint64_t len, double *share) {
+int nfsbe_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until, double *share) {
     struct nfsbe_conn *conn;
     struct nfsbe_attr attr;
     struct err err;
 
+    (void)until; /* one question */
     if (!h->exists || len == 0 || nfsbe_conn_open(&h->server, NFS_PROGRAM_ID, &conn, &err) != 0) return -1;
     int status = nfsbe_call_getattr(conn, &h->file, &attr, &err);
     nfsbe_conn_close(conn);

@@ -25,7 +25,7 @@
 #include "backends/nfs/nfs_names.h"
 
 #define TICK_NS (100 * NS_PER_MS)   /* timeouts are looked at so often */
-#define DRAIN_NS (2 * NS_PER_SEC)   /* detach waits so long for what is still out */
+#define DRAIN_NS (500 * NS_PER_MS)   /* detach waits so long for what is still out */
 #define SUBMIT_NS NS_PER_MS         /* one submit takes no more after so long: replies wait to be stamped */
 #define BATCH_MAX 16u               /* requests that share one rpc_service() */
 #define SKB_OVERHEAD 2560u          /* the kernel's bookkeeping for one small send, rounded up */
@@ -318,7 +318,7 @@ static int libnfs_attach(struct handle *h, const struct attach_how *how, struct 
 }
 
 static void libnfs_detach(struct context *c) {
-    int64_t end = sock_now() + DRAIN_NS, now;
+    int64_t end = sock_end(sock_now() + DRAIN_NS), now;
     while (!c->lost && c->lent && (now = sock_now()) < end) round_trip(c, end - now);
     c->closing = true;
     nfslib_close(c->conn);

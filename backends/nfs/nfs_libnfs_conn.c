@@ -112,7 +112,7 @@ static int wait_for(struct nfslib_conn *conn, const char *what, struct err *err)
     text_safe(host, sizeof host, conn->server->host, strlen(conn->server->host));
     while (conn->waiting) {
         int64_t left = end - sock_now();
-        if (left <= 0) {
+        if (left <= 0 || backend_stopped()) {
             conn->waiting = false;
             return err_set(err, STATUS_TARGET, "%s: no answer from %s within %lld s (timeout=)", what, host,
                            (long long)(conn->server->timeout / NS_PER_SEC));

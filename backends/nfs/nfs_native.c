@@ -15,7 +15,7 @@
 #include "backends/net/tcpinfo.h"
 #include "base/rng.h"
 
-#define DRAIN_NS (2 * NS_PER_SEC)       /* detach waits so long for what is still out */
+#define DRAIN_NS (500 * NS_PER_MS)       /* detach waits so long for what is still out */
 #define MACHINE "samedisk"
 
 /* ---- memory ---- */
@@ -110,8 +110,8 @@ static int ask_failed(const struct context *c, const char *what, struct err *err
 
 static int receive(struct nfsnative_conn *conn, int64_t end) {
     for (;;) {
-        int64_t left = end - sock_now();
-        if (left <= 0) return -ETIMEDOUT;
+        int64_t left = sock_slice(end);
+        if (left <= 0 || backend_stopped()) return -ETIMEDOUT;
         if (sock_wait(conn->fd, POLLIN, left) <= 0) continue;
         ssize_t r = recv(conn->fd, conn->in, NFSNATIVE_IN, MSG_DONTWAIT);
         if (r == 0) return -ECONNRESET;
@@ -234,7 +234,7 @@ static int native_attach(struct handle *h, const struct attach_how *how, struct 
 }
 
 void nfsnative_detach(struct context *c) {
-    int64_t end = sock_now() + DRAIN_NS, now;
+    int64_t end = sock_end(sock_now() + DRAIN_NS), now;
     c->wait = NFSBE_WAIT_BLOCK;
     while (c->lent && (now = sock_now()) < end)
         if (nfsnative_reap(c, c->drained, c->depth, 1, end - now) < 0) break;

@@ -50,7 +50,7 @@ static void put_off(struct context *c, struct nfswire_call *call, int64_t pause)
 }
 
 /* The server asks to try again later. False: that was said until the request was too old. */
-static bool pause(struct context *c, struct nfswire_call *call) {
+static bool wait_a_while(struct context *c, struct nfswire_call *call) {
     struct nfsnative_late *l = late_of(c, call);
     int64_t left = c->timeout - (c->age - l->first), ns = again_pause(++l->answers);
     if (left <= 0) return false;
@@ -131,7 +131,7 @@ static void asked(struct context *c, struct nfsnative_conn *conn) {
     c->beside++;
     if (r->verdict == NFSWIRE_STATUS && r->status == NFS_STATUS_JUKEBOX) {
         c->jukebox++;
-        if (pause(c, r->call)) return;
+        if (wait_a_while(c, r->call)) return;
     }
     forget(c, r->call);
     if (r->verdict != NFSWIRE_DONE) {
@@ -293,7 +293,7 @@ void nfsnative_not_plain(struct context *c, struct nfsnative_conn *conn, int64_t
     l = late_of(c, r->call);
     if (status == NFS_STATUS_JUKEBOX) {
         c->jukebox++;
-        if (pause(c, r->call)) {
+        if (wait_a_while(c, r->call)) {
             c->beside++;
             return;
         }

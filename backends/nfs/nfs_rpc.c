@@ -120,8 +120,8 @@ void nfsbe_conn_begin(struct nfsbe_conn *conn, uint32_t procedure, struct xdr_ou
 /* Bytes into conn->rest until `end`. 0, or negative errno: -ECONNRESET when the server closed the connection. */
 static int receive(struct nfsbe_conn *conn, int64_t end) {
     for (;;) {
-        int64_t left = end - sock_now();
-        if (left <= 0) return -ETIMEDOUT;
+        int64_t left = sock_slice(end);
+        if (left <= 0 || backend_stopped()) return -ETIMEDOUT;
         if (sock_wait(conn->fd, POLLIN, left) <= 0) continue;
         ssize_t r = recv(conn->fd, conn->in, sizeof conn->in, MSG_DONTWAIT);
         if (r == 0 && !conn->datagram) return -ECONNRESET;

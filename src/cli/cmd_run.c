@@ -3,11 +3,13 @@
 #include "config.h"
 #endif
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/describe.h"
 #include "cli/interrupt.h"
@@ -78,9 +80,19 @@ static void tell_sameness(struct run *run) {
 
 /* ---- the session's hooks ---- */
 
+static void tell_phase(const struct run *run, const struct session_progress *p) {
+    char what[300], label[80], pattern[120] = "";
+    text_safe(label, sizeof label, p->target ? p->target : "", SIZE_MAX);
+    if (p->pattern) text_safe(pattern, sizeof pattern, p->pattern, SIZE_MAX);
+    snprintf(what, sizeof what, "%s%s%s%s%s", label, label[0] ? ": " : "", pattern, pattern[0] ? ", " : "",
+             session_phase_name(p->phase));
+    phase_is(run->plan->phase, what);
+}
+
 static void on_progress(void *arg, const struct session_progress *p) {
     struct run *run = arg;
     progress_show(&run->progress, p);
+    if (!run->progress.terminal) tell_phase(run, p);
 }
 
 static void on_say(void *arg, const char *line) {
@@ -179,6 +191,7 @@ static enum status measure(struct run *run, volatile sig_atomic_t *interrupted) 
     progress_init(&run->progress, stderr, isatty(STDERR_FILENO), o->quiet, plan_runs(&r->plan));
     own_cost_open(&r->plan, &r->clock, &r->nothing);
     enum status status = session_run(&r->plan, &r->clock, &hooks, interrupted, &err);
+    phase_is(r->phase, NULL);
     progress_end(&run->progress);
     if (status != STATUS_OK && err.msg[0]) {
         err.status = status;
@@ -219,6 +232,8 @@ static enum status execute(struct run_plan *r) {
     /* Files are created from here on: a signal no longer ends the process where it stands. */
     volatile sig_atomic_t *interrupted = interrupt_catch();
     r->wish.interrupted = interrupted;
+    phase_is(r->phase, "preparing to write");
+    backend_heed(interrupted);
     enum status status;
     if (safety_apply(&r->wish, &r->report, &err) || adjust_all(r, &err) || begin_guard(&run, &err)) {
         status = complain(&err);
@@ -229,7 +244,10 @@ static enum status execute(struct run_plan *r) {
         tell_sameness(&run);
         status = measure(&run, interrupted);
     }
+    backend_heed(NULL);
+    phase_is(r->phase, "giving back what was taken");
     status = status_worse(status, clean_up(&run));
+    phase_is(r->phase, NULL);
     interrupt_release();
     document_free(run.document);
     free(run.note);

@@ -5,7 +5,8 @@
 
 #include <signal.h>
 
-/* From here on the signals only set the flag, however often they come. One that was ignored (nohup) stays ignored. */
+/* From here on a first signal sets the flag to 1; a second one to 2, which asks for the end at once, and ends the process
+ * itself where that takes longer than 0.7 s. One that was ignored (nohup) stays ignored. */
 volatile sig_atomic_t *interrupt_catch(void);
 /* The signals end the process again. */
 void interrupt_release(void);

@@ -58,7 +58,7 @@ const struct option_entry options_table[] = {
     {.name = "note", .type = OPTION_CUSTOM, .offset = FIELD(note), .value = "KEY=VALUE",
      .help = "a fact of the site (array, disks, switch) for the result; may be repeated", .parse = parse_list},
     {.name = "time", .type = OPTION_TIME, .offset = FIELD(time), .min = NS_PER_SEC, .value = "TIME",
-     .help = "as many rounds as fit into this time"},
+     .help = "as many rounds as fit into this time; refused if not one does"},
     {.name = "allow_full", .type = OPTION_BOOL, .offset = FIELD(allow_full),
      .help = "create files even if less than 10 % or 10 GiB stays free"},
     {.name = "quiet", .alias = "q", .type = OPTION_BOOL, .offset = FIELD(quiet), .help = "no progress, no notes"},

@@ -6,26 +6,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
 
 #define ROUNDS_SHOWN 6
 #define VALUE_MAX    16384
+#define LATENCY_WORTH_A_WORD (20 * NS_PER_MS)
 
 static const char *safe(char *buf, size_t len, const char *text) {
     return text_safe(buf, len, text ? text : "", SIZE_MAX);
 }
 
+/* A long way makes all that is between the windows longer, and nobody knows how long it is before there is something to
+ * read. */
+static void add_latencies(const struct plan *plan, char *buf, size_t len) {
+    char took[64];
+    for (unsigned i = 0; i < plan->n_targets; i++) {
+        const struct target *t = plan->targets[i];
+        size_t at = strlen(buf);
+        bool unread = t->n_members && t->member[0].facts.kind != OBJECT_NULL && t->read_ns == 0;
+        if (unread)
+            snprintf(buf + at, len - at, "; %s: its latency is not known before there is something to read", t->label);
+        else if (t->read_ns >= LATENCY_WORTH_A_WORD)
+            snprintf(buf + at, len - at, "; %s: with the %s that a read takes", t->label,
+                     units_duration_human(took, sizeof took, (uint64_t)t->read_ns));
+    }
+}
+
 void plan_text_duration(const struct plan *plan, char *buf, size_t len) {
     char all[64], runs[64], fill[64], prepare[160] = "";
     uint64_t run_ns = plan_run_ns(plan), prepare_ns = plan_prepare_ns(plan);
-    if (prepare_ns)
+    if (prepare_ns >= (uint64_t)NS_PER_SEC / 2 && !plan_writes(plan))
+        snprintf(prepare, sizeof prepare, ", and %s of preparation", units_duration_human(fill, sizeof fill, prepare_ns));
+    else if (prepare_ns && plan_writes(plan))
         snprintf(prepare, sizeof prepare, ", and %s of preparation if the targets are read and filled at 100 MiB/s",
                  units_duration_human(fill, sizeof fill, prepare_ns));
+    else
+        prepare_ns = 0;
     snprintf(buf, len, "expected duration %s: %s for %u run%s with ramps in %u round%s%s",
              units_duration_human(all, sizeof all, run_ns + prepare_ns),
              units_duration_human(runs, sizeof runs, run_ns), plan_runs(plan), plan_runs(plan) == 1 ? "" : "s",
              plan->rounds, plan->rounds == 1 ? "" : "s", prepare);
+    add_latencies(plan, buf, len);
 }
 
 const char *plan_text_shared(const struct plan *plan, const struct sameness *same, char *buf, size_t len) {

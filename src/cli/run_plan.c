@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/plan_text.h"
 #include "cli/show.h"
+#include "engine/settle.h"
 
 void run_note(const struct run_plan *r, const char *fmt, ...) {
     char text[1400];
@@ -287,6 +288,15 @@ static void announce(const struct run_plan *r) {
                  plan_text_shared(&r->plan, r->plan.same, shared, sizeof shared));
 }
 
+static void first_looks(struct run_plan *r) {
+    char what[100];
+    for (unsigned i = 0; i < r->plan.n_targets; i++) {
+        snprintf(what, sizeof what, "%s: how long a read takes", r->plan.targets[i]->label);
+        phase_is(r->phase, what);
+        settle_first_look(r->plan.targets[i], r->plan.seed + i);
+    }
+}
+
 static int read_line(struct run_plan *r, struct err *err) {
     const struct options *o = &r->args->options;
     if (words_sort(r->args->words, r->args->n_words, &r->words, err)) return -1;
@@ -312,15 +322,21 @@ enum status run_plan_make(struct run_plan *r, struct args *args) {
     clock_real_init(&r->clock);
     if (read_line(r, &err)) return complain(&err);
     if (r->targets.password_in_url) run_note(r, TARGETS_PASSWORD_WARNING);
+    r->phase = phase_begin(stderr, args->options.quiet);
+    phase_is(r->phase, "opening the targets");
     enum status status = open_targets(r);
     if (status != STATUS_OK) return status;
+    first_looks(r);
     if (resolve(r, &err)) return complain(&err);
+    phase_is(r->phase, "looking at what lies on the targets");
     status = examine(r);
+    phase_is(r->phase, NULL);
     if (status == STATUS_OK) announce(r);
     return status;
 }
 
 void run_plan_free(struct run_plan *r) {
+    phase_end(r->phase);
     safety_report_free(&r->report);
     plan_free(&r->plan);
     targets_free(&r->targets);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/args.h"
+#include "cli/phase.h"
 #include "cli/targets.h"
 #include "engine/plan.h"
 #include "safety/safety.h"
@@ -23,6 +24,7 @@ struct run_plan {
     struct safety_report report;
     bool keys_alone;               /* no pattern was named: the keys are one */
     unsigned lost;                 /* targets left out */
+    struct phase *phase;           /* tells what takes long */
     int64_t said_looking;          /* when it was said that a range is being looked at */
 };
 

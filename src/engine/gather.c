@@ -22,6 +22,7 @@ static void add_tail(struct record_tail *into, const struct record_tail *from) {
     into->ios += from->ios;
     into->errors += from->errors;
     into->abandoned += from->abandoned;
+    if (from->abandoned_ns > into->abandoned_ns) into->abandoned_ns = from->abandoned_ns;
     if (from->longest_ns > into->longest_ns) into->longest_ns = from->longest_ns;
     if (from->drain_ns > into->drain_ns) into->drain_ns = from->drain_ns;
 }
@@ -91,7 +92,8 @@ static void set_status(struct record *r, const struct worker *workers, unsigned 
         if (workers[i].gave_up) snprintf(r->error, sizeof r->error, "stopped: every I/O failed (%s)", first);
     }
     if (r->tail.abandoned)
-        snprintf(r->error, sizeof r->error, "%llu I/Os never came back", (unsigned long long)r->tail.abandoned);
+        snprintf(r->error, sizeof r->error, "%llu I/O%s still out after %.1f s", (unsigned long long)r->tail.abandoned,
+                 r->tail.abandoned == 1 ? " was" : "s were", (double)r->tail.abandoned_ns / NS_PER_SEC);
 }
 
 static void set_wire(struct record *r, const struct samples *s, uint64_t completed) {
@@ -140,6 +142,7 @@ void gather(struct record *r, const struct run *run, struct worker *workers, uns
         r->depth_little = (double)(held + r->failed_ns) / (double)r->window_ns;
     }
     r->has_due = p->rate_iops != 0;
+    r->pauses = p->thinktime != 0;
     r->written_random = pattern_writes(p);
     r->durability = durability(workers, n, p);
     cpu_between(&samples->from.cpu, &samples->to.cpu, &r->cpu);

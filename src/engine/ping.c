@@ -130,7 +130,10 @@ static bool ping_once(struct pinging *p, unsigned kind, int64_t timeout) {
     }
     int64_t ns = p->backend->ping(p->pinger, kind, timeout);
     if (ns < 0 && ns != -ETIMEDOUT) {
-        words(p->why, sizeof p->why, ns);
+        pthread_mutex_lock(&p->lock);
+        bool by_us = p->stop && ns == -ECONNRESET; /* the coordinator has cut its connection */
+        pthread_mutex_unlock(&p->lock);
+        if (!by_us) words(p->why, sizeof p->why, ns);
         return false;
     }
     p->samples[p->n++] = (struct sample){.t = clock_now(p->clock), .ns = ns < 0 ? -1 : ns, .kind = kind};

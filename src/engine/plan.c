@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "engine/plan_check.h"
 
 /* What the estimate assumes where it cannot know; the command line says so. */
@@ -74,19 +75,48 @@ unsigned plan_runs(const struct plan *plan) {
     return runs;
 }
 
-static uint64_t one_run_ns(const struct pattern *p) {
+/* ---- what a target's latency adds; see settle.c, prepare.c, and safety/content.c ---- */
+
+#define LOOK_ROUNDS  4u          /* for 256 samples */
+#define STREAM_BYTES (8u << 20)  /* of a fill, at a time */
+#define DENSE_BYTES  (16u << 20) /* of a look at all, at a time */
+
+static uint64_t reads_ns(const struct target *t, unsigned most, unsigned least) {
+    uint64_t read = (uint64_t)t->read_ns, all = most * read, limit = 2 * (uint64_t)NS_PER_SEC;
+    return all < limit ? all : least * read > limit ? least * read : limit;
+}
+
+/* Beside ramp and window: the contexts of settling, pings and load, the reads that see whether it has settled, the drain. */
+static uint64_t between_ns(const struct target *t) {
+    uint64_t ns = 3 * (uint64_t)t->attach_ns + reads_ns(t, 5, 2) + (uint64_t)t->read_ns;
+    return ns > (uint64_t)RUN_ALLOWANCE ? ns : (uint64_t)RUN_ALLOWANCE;
+}
+
+static uint64_t transfer_ns(const struct target *t, uint64_t bytes, uint64_t at_a_time) {
+    double assumed = (double)bytes / FILL_BYTES_PER_SECOND * NS_PER_SEC;
+    double waits = (double)bytes / (double)at_a_time * (double)t->read_ns;
+    return (uint64_t)(assumed > waits ? assumed : waits);
+}
+
+static uint64_t one_run_ns(const struct pattern *p, const struct target *t) {
     uint64_t window = p->runtime;
     uint64_t amount = p->io_size ? p->io_size : p->loops * p->size;
     if (amount) {
-        window = (uint64_t)((double)amount / FILL_BYTES_PER_SECOND * NS_PER_SEC);
+        window = transfer_ns(t, amount, pattern_max_io(p) * p->iodepth * p->numjobs);
         if (p->runtime && p->runtime < window) window = p->runtime;
     }
-    return p->ramp_time + window + (uint64_t)RUN_ALLOWANCE;
+    return p->ramp_time + window + between_ns(t);
+}
+
+static uint64_t on_all_targets_ns(const struct plan *plan, const struct pattern *p) {
+    uint64_t ns = 0;
+    for (unsigned i = 0; i < plan->n_targets; i++) ns += one_run_ns(p, plan->targets[i]);
+    return ns;
 }
 
 static uint64_t one_round_ns(const struct plan *plan) {
     uint64_t ns = 0;
-    for (size_t i = 0; i < plan->patterns.n; i++) ns += one_run_ns(&plan->patterns.pattern[i]) * plan->n_targets;
+    for (size_t i = 0; i < plan->patterns.n; i++) ns += on_all_targets_ns(plan, &plan->patterns.pattern[i]);
     return ns;
 }
 
@@ -94,7 +124,7 @@ uint64_t plan_run_ns(const struct plan *plan) {
     uint64_t ns = 0;
     for (size_t i = 0; i < plan->patterns.n; i++) {
         const struct pattern *p = &plan->patterns.pattern[i];
-        ns += one_run_ns(p) * plan_pattern_rounds(p, plan->n_targets) * plan->n_targets;
+        ns += on_all_targets_ns(plan, p) * plan_pattern_rounds(p, plan->n_targets);
     }
     return ns;
 }
@@ -107,34 +137,31 @@ static bool fills(const struct plan *plan) {
     return false;
 }
 
-/* What lies on a target that exists is looked at once more right before it is written: all of it, if it is not more. */
-static uint64_t looked_at(const struct plan *plan, uint64_t range) {
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < plan->n_targets; i++) {
-        const struct target *t = plan->targets[i];
-        if (range <= LOOK_MOST && t->n_members && t->member[0].facts.exists && t->member[0].facts.kind != OBJECT_NULL)
-            sum += range;
-    }
-    return sum;
-}
-
 static bool is_null(const struct target *t) {
     return t->n_members && t->member[0].facts.kind == OBJECT_NULL;
 }
 
-static unsigned n_filled(const struct plan *plan) {
-    unsigned n = 0;
-    for (unsigned i = 0; i < plan->n_targets; i++)
-        n += !is_null(plan->targets[i]);
-    return n;
+/* What lies on a target that exists is looked at once more right before it is written: all of it, if it is not more. */
+static uint64_t write_ns(const struct plan *plan, const struct target *t) {
+    uint64_t from, to, ns = 0, read = (uint64_t)t->read_ns;
+    plan_written_range(plan, &from, &to);
+    if (t->n_members && t->member[0].facts.exists && t->member[0].facts.kind != OBJECT_NULL) {
+        ns = 4 * (uint64_t)t->attach_ns + (LOOK_ROUNDS + 4) * read; /* the record of who writes, the ends, the samples */
+        if (to - from <= LOOK_MOST) ns += transfer_ns(t, to - from, DENSE_BYTES);
+    }
+    return ns + (fills(plan) && !is_null(t) ? transfer_ns(t, to - from, STREAM_BYTES) : 0);
+}
+
+/* Samples, holes, idle latency, pings: each on a context of its own. */
+static uint64_t look_ns(const struct target *t) {
+    return 4 * (uint64_t)t->attach_ns + LOOK_ROUNDS * (uint64_t)t->read_ns + reads_ns(t, 15, 3);
 }
 
 uint64_t plan_prepare_ns(const struct plan *plan) {
-    uint64_t from, to;
-    if (!plan_writes(plan)) return 0;
-    plan_written_range(plan, &from, &to);
-    uint64_t bytes = looked_at(plan, to - from) + (fills(plan) ? (to - from) * n_filled(plan) : 0);
-    return (uint64_t)((double)bytes / FILL_BYTES_PER_SECOND * NS_PER_SEC);
+    uint64_t ns = 0;
+    for (unsigned i = 0; i < plan->n_targets; i++)
+        ns += look_ns(plan->targets[i]) + (plan_writes(plan) ? write_ns(plan, plan->targets[i]) : 0);
+    return ns;
 }
 
 static void set_rounds(struct plan *plan) {
@@ -149,7 +176,13 @@ int plan_fit_time(struct plan *plan, uint64_t ns, struct err *err) {
     uint64_t round = one_round_ns(plan), prepare = plan_prepare_ns(plan);
     if (round == 0) return err_set(err, STATUS_USAGE, "--time: the plan has nothing to run");
     uint64_t rounds = ns > prepare ? (ns - prepare) / round : 0;
-    if (rounds < 1) rounds = 1;
+    if (rounds < 1) {
+        char want[64], have[64];
+        return err_set(err, STATUS_USAGE,
+                       "--time %s: one round of all patterns takes %s, with its preparation: give more time, leave out "
+                       "patterns (--only) or targets, or make them shorter (--runtime, --ramp_time, --size)",
+                       units_duration_human(have, sizeof have, ns), units_duration_human(want, sizeof want, round + prepare));
+    }
     if (rounds > 10000) rounds = 10000;
     for (size_t i = 0; i < plan->patterns.n; i++) plan->patterns.pattern[i].rounds = rounds;
     set_rounds(plan);

@@ -44,12 +44,13 @@ void plan_written_range(const struct plan *plan, uint64_t *from, uint64_t *to); 
 bool plan_writes(const struct plan *plan);
 /* In the marks of what target `t` is filled with. */
 uint32_t plan_fill_tag(const struct plan *plan, unsigned t);
-/* Runs in all rounds; expected seconds of ramps and windows, and of preparation (fills at an assumed 100 MiB/s, said as
- * such). */
+/* Runs in all rounds; what they and their preparation are expected to take, by what a context and a read took when the
+ * targets were opened (target.read_ns), and at 100 MiB/s at most, which is assumed and said as such. */
 unsigned plan_runs(const struct plan *plan);
-uint64_t plan_run_ns(const struct plan *plan); /* ramps, windows, an allowance of 0.5 s a run for settling */
+uint64_t plan_run_ns(const struct plan *plan); /* ramps, windows, and 0.5 s a run for what is between, or more by latency */
 uint64_t plan_prepare_ns(const struct plan *plan);
-/* --time: sets every pattern's rounds to the largest number (at least 1) such that the whole fits `ns`. */
+/* --time: sets every pattern's rounds to the largest number such that the whole fits `ns`; -1 (USAGE): one round
+ * does not. */
 int plan_fit_time(struct plan *plan, uint64_t ns, struct err *err);
 void plan_free(struct plan *plan); /* patterns and the array; targets belong to the caller */
 

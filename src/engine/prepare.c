@@ -2,7 +2,6 @@
 #include "engine/prepare.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/rng.h"
 #include "engine/seal.h"
@@ -13,6 +12,7 @@
 #define STREAM_DEPTH 8
 #define CHECK_BLOCKS 256
 #define CHECK_SIZE   4096u
+#define CHECK_TIME   (10 * NS_PER_SEC)
 
 struct pass {
     const struct prepare *p;
@@ -72,40 +72,55 @@ int prepare_read(const struct prepare *p, struct err *err) {
     return result < 0 ? err_prefix(err, "%s: reading for the cache policy", p->target->label) : result;
 }
 
+struct check {
+    const struct prepare *p;
+    unsigned n, sampled, zeros;
+    int64_t until;
+};
+
+enum { CHECK_NO_TIME = 2 };
+
+static int see_sample(void *arg, uint64_t offset, void *buf, size_t len) {
+    struct check *c = arg;
+    (void)offset;
+    c->sampled++;
+    c->zeros += mark_is_zero(buf, len);
+    if (c->p->progress) c->p->progress(c->p->arg, c->sampled * len, c->n * len);
+    return clock_now(c->p->target->clock) >= c->until ? CHECK_NO_TIME : 0;
+}
+
 int prepare_check(const struct prepare *p, unsigned *sampled, unsigned *zeros, struct err *err) {
     const struct target *t = p->target;
     uint32_t unit = t->facts.block > CHECK_SIZE ? t->facts.block : CHECK_SIZE;
-    uint64_t blocks = (p->to - p->from) / unit, n = blocks < CHECK_BLOCKS ? blocks : CHECK_BLOCKS;
+    uint64_t blocks = (p->to - p->from) / unit, place[CHECK_BLOCKS];
+    struct check c = {.p = p, .n = blocks < CHECK_BLOCKS ? (unsigned)blocks : CHECK_BLOCKS};
     struct blockio *io;
     struct rng rng;
-    int result = 0;
-    *sampled = *zeros = 0;
-    void *buf = aligned_alloc(4096, unit < 4096 ? 4096 : unit);
-    if (!buf) return err_set(err, STATUS_TARGET, "no memory");
     rng_seed(&rng, p->seed);
-    if (blockio_open(t->backend, t->handle, &t->facts, t->clock, 1, unit, false, &io, err) != 0) {
-        free(buf);
-        return -1;
+    for (uint64_t i = 0; i < c.n; i++) {
+        uint64_t low = blocks * i / c.n, high = blocks * (i + 1) / c.n;
+        place[i] = p->from + (low + rng_below(&rng, high - low)) * unit;
     }
-    for (uint64_t i = 0; i < n && result == 0; i++) {
-        uint64_t low = blocks * i / n, high = blocks * (i + 1) / n;
-        uint64_t offset = p->from + (low + rng_below(&rng, high - low)) * unit;
-        result = blockio_read(io, offset, buf, unit, err);
-        if (result) break;
-        (*sampled)++;
-        *zeros += mark_is_zero(buf, unit);
-        if (p->progress) p->progress(p->arg, (i + 1) * unit, n * unit);
-        if (*p->interrupted) result = 1;
-    }
+    if (blockio_open(t->backend, t->handle, &t->facts, t->clock, BLOCKIO_LOOK_DEPTH, unit, false, &io, err) != 0)
+        return err_prefix(err, "%s: looking at the working set", t->label);
+    c.until = clock_now(t->clock) + CHECK_TIME;
+    int result = blockio_read_places(io, place, c.n, unit, see_sample, &c, err);
     blockio_close(io);
-    free(buf);
+    *sampled = c.sampled;
+    *zeros = c.zeros;
+    if (result == CHECK_NO_TIME) result = 0;
     return result < 0 ? err_prefix(err, "%s: looking at the working set", t->label) : result;
 }
 
-double prepare_holes(const struct target *t, uint64_t from, uint64_t to) {
-    double share;
-    if (t->backend->holes && t->backend->holes(t->handle, from, to - from, &share) == 0) return share;
-    if (t->facts.allocated == UINT64_MAX || t->facts.size == 0) return NAN;
+bool prepare_holes(const struct target *t, uint64_t from, uint64_t to, double *share) {
+    struct clock clock;
+    clock_real_init(&clock);
+    int64_t until = clock_now(&clock) + PREPARE_HOLES_TIME;
+    if (t->backend->holes && t->backend->holes(t->handle, from, to - from, until, share) == 0) return true;
+    *share = NAN;
+    if (clock_now(&clock) >= until) return false;
+    if (t->facts.allocated == UINT64_MAX || t->facts.size == 0) return true;
     /* Allocated bytes say nothing of where: a file that is wholly allocated has no holes, another may. */
-    return t->facts.allocated >= t->facts.size ? 0 : NAN;
+    if (t->facts.allocated >= t->facts.size) *share = 0;
+    return true;
 }

@@ -4,6 +4,7 @@
 #define ENGINE_PREPARE_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -23,12 +24,14 @@ struct prepare {
 
 /* Writes [from, to) with random marked data and flushes. 0, or 1 when interrupted, or -1 (STATUS_IO, STATUS_TARGET). */
 int prepare_fill(const struct prepare *p, struct err *err);
-/* Reads 256 blocks of 4 KiB, evenly spread with a random start; `zeros` of `sampled` hold nothing but zeros. Same
- * returns. */
+/* Reads 256 blocks of 4 KiB, one at random in each of as many equal parts, many at a time; fewer where that would take
+ * longer than 10 s. `zeros` of `sampled` hold nothing but zeros. Same returns. */
 int prepare_check(const struct prepare *p, unsigned *sampled, unsigned *zeros, struct err *err);
 /* Reads [from, to) once: the working set for cache=warm, what lies outside of it for cache=cold. Same returns. */
 int prepare_read(const struct prepare *p, struct err *err);
-/* Share of [from, to) that has no storage behind it, as the target says; NAN if it does not. */
-double prepare_holes(const struct target *t, uint64_t from, uint64_t to);
+/* Share of [from, to) that has no storage behind it, as the target says; NAN if it does not. False: because it took too
+ * long, or was interrupted. */
+bool prepare_holes(const struct target *t, uint64_t from, uint64_t to, double *share);
+#define PREPARE_HOLES_TIME (10 * NS_PER_SEC)
 
 #endif

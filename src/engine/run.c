@@ -91,9 +91,11 @@ static void gate_destroy(struct gate *g) {
 static void *worker_main(void *arg) {
     struct seat *seat = arg;
     struct worker *w = seat->worker;
+    const struct run *run = seat->crew->run;
     struct gate *g = &seat->crew->gate;
     struct err err;
     free(seat);
+    backend_heed(run->interrupted);
     int failed = worker_attach(w, &err);
     gate_report(g, failed ? &g->failed : &g->attached, failed ? &err : NULL);
     if (gate_wait_open(g)) {
@@ -133,8 +135,11 @@ static void set_times(struct crew *c, int64_t start) {
     }
 }
 
-static void stop_all(struct crew *c) {
-    for (unsigned i = 0; i < c->n; i++) atomic_store(&c->workers[i].stop, true);
+static void stop_all(struct crew *c, bool hurry) {
+    for (unsigned i = 0; i < c->n; i++) {
+        atomic_store(&c->workers[i].hurry, hurry);
+        atomic_store(&c->workers[i].stop, true);
+    }
 }
 
 static void tick(const struct crew *c, int64_t now) {
@@ -178,7 +183,7 @@ static void watch(struct crew *c) {
         sample_edges(c, now, all);
         if (all) return;
         /* Without one of its workers, what the others would measure is another load. */
-        if (*c->run->interrupted || bad) stop_all(c);
+        if (*c->run->interrupted || bad) stop_all(c, *c->run->interrupted > 1);
         tick(c, now);
         if (!c->began && c->t_window < until) until = c->t_window;
         if (!c->ended && c->t_end < until) until = c->t_end;

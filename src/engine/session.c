@@ -91,13 +91,31 @@ static bool same_object_before(const struct session *s, unsigned t) {
     return false;
 }
 
+/* Asked once for each working set, the whole first: what has no hole, or nothing but a hole, needs no second question. */
+static void ask_for_holes(struct session *s, unsigned i) {
+    struct target *t = s->plan->targets[i];
+    const struct pattern_set *set = &s->plan->patterns;
+    double *holes = s->place[i].holes, all;
+    bool told = prepare_holes(t, s->from, s->to, &all);
+    for (size_t k = 0; k < set->n; k++) {
+        const struct pattern *p = &set->pattern[k];
+        size_t same = 0;
+        bool whole = p->offset == s->from && p->offset + p->size == s->to;
+        while (same < k && (set->pattern[same].offset != p->offset || set->pattern[same].size != p->size)) same++;
+        if (whole || all == 0 || all == 1) holes[k] = all;
+        else if (same < k) holes[k] = holes[same];
+        else if (told && !*s->interrupted) told = prepare_holes(t, p->offset, p->offset + p->size, &holes[k]);
+    }
+    if (!told && !*s->interrupted)
+        say(s, "%s: where it has no storage behind its blocks was not told within %d s", t->label,
+            (int)(PREPARE_HOLES_TIME / NS_PER_SEC));
+}
+
 static void look_for_holes(struct session *s, unsigned i, unsigned sampled, unsigned zeros) {
     struct target *t = s->plan->targets[i];
+    session_enter(s, PHASE_HOLES, t);
     /* Unmapped blocks read as zeros, but so do zeros that were written: where the target cannot tell, nobody knows. */
-    for (size_t k = 0; k < s->plan->patterns.n; k++) {
-        const struct pattern *p = &s->plan->patterns.pattern[k];
-        s->place[i].holes[k] = prepare_holes(t, p->offset, p->offset + p->size);
-    }
+    ask_for_holes(s, i);
     s->place[i].sampled = sampled;
     s->place[i].zeros = zeros;
     if (zeros && isnan(s->place[i].holes[0]))
@@ -108,6 +126,7 @@ static void look_for_holes(struct session *s, unsigned i, unsigned sampled, unsi
 /* A read that fails while we wait is no reason to give the target up: the run itself will meet and count such errors.
  */
 static int bad_read(const struct session *s, const struct target *t, int result, const struct err *err) {
+    if (result < 0 && *s->interrupted) return 1;
     if (result >= 0 || err->status != STATUS_IO) return result;
     say(s, "%s: a read at depth 1 failed: %s", t->label, without_label(t, err->msg));
     return 0;
@@ -115,6 +134,7 @@ static int bad_read(const struct session *s, const struct target *t, int result,
 
 static void idle_pings(struct session *s, unsigned i) {
     struct ping_idle *idle = &s->place[i].idle_ping;
+    session_enter(s, PHASE_PINGS, s->plan->targets[i]);
     ping_idle(s->plan->targets[i], PING_IDLE_COUNT, idle);
     if (idle->why[0]) say(s, "%s: no protocol pings: %s", s->plan->targets[i]->label, idle->why);
 }
@@ -125,8 +145,9 @@ static int before_write(struct session *s, unsigned i, struct err *err) {
     s->place[i].written = true;
     session_enter(s, PHASE_LOOK, s->plan->targets[i]);
     int result = s->hooks->before_write ? s->hooks->before_write(s->hooks->arg, i, first, err) : 0;
-    s->place[i].refused = result < 0;
-    return result;
+    bool stopped = result < 0 && *s->interrupted; /* it is not written either way */
+    s->place[i].refused = result < 0 && !stopped;
+    return stopped ? 1 : result;
 }
 
 static int fill(struct session *s, unsigned i, struct err *err) {
@@ -141,7 +162,11 @@ static int fill(struct session *s, unsigned i, struct err *err) {
     }
     t->unfilled = result != 0;
     t->filled = result == 0;
-    if (result != 0 && s->hooks->not_filled) s->hooks->not_filled(s->hooks->arg, i);
+    if (result != 0 && s->hooks->not_filled) {
+        backend_heed(NULL); /* what was created is removed, also when the user wants the end */
+        s->hooks->not_filled(s->hooks->arg, i);
+        backend_heed(s->interrupted);
+    }
     return result;
 }
 
@@ -163,10 +188,12 @@ static int prepare_target(struct session *s, unsigned i) {
     }
     if (result == 0 && !t->lost) {
         look_for_holes(s, i, sampled, zeros);
+        session_enter(s, PHASE_IDLE_READS, t);
         result = bad_read(s, t, settle_idle(t, s->from, s->to, s->plan->seed, &s->place[i].idle_ns, &err), &err);
     }
     if (result == 0 && !t->lost && !*s->interrupted) idle_pings(s, i);
     s->place[i].prepare_ns = clock_now(s->clock) - from;
+    if (result < 0 && *s->interrupted) result = 1; /* what was given up for that is no fault of the target's */
     s->place[i].prepared = result == 0 && !t->lost;
     if (result < 0) {
         s->place[i].unprepared = err.status == STATUS_IO;
@@ -201,6 +228,7 @@ static int flush_dirty(struct session *s, struct record *r, struct err *err) {
         session_enter(s, PHASE_FLUSH, t);
         s->place[i].dirty = false;
         if (settle_flush(t, &ns, err) != 0) {
+            if (*s->interrupted) return 1;
             lose(s, t, err); /* of the earlier run's target; the next one may still be well */
             continue;
         }
@@ -226,8 +254,8 @@ static int apply_cache(struct session *s, unsigned ti, const struct pattern *p, 
 static int approach(struct session *s, unsigned ti, const struct pattern *p, struct record *r, struct err *err) {
     struct target *t = s->plan->targets[ti];
     struct settle settled;
-    if (flush_dirty(s, r, err) != 0) return -1;
-    int result = pattern_writes(p) || s->place[ti].refused ? before_write(s, ti, err) : 0;
+    int result = flush_dirty(s, r, err);
+    if (result == 0 && (pattern_writes(p) || s->place[ti].refused)) result = before_write(s, ti, err);
     if (result) return result;
     t->unfilled = false; /* it is used as it is */
     result = apply_cache(s, ti, p, r, err);
@@ -275,10 +303,12 @@ static void measure(struct session *s, unsigned ti, unsigned pi, unsigned round,
         session_enter(s, PHASE_RAMP, t);
         s->progress.phase_ns = (int64_t)p->ramp_time;
         result = run_execute(&run, r, &err);
-    } else if (result >= 0) {
+        if (result < 0 && *s->interrupted) r->status = RUN_INTERRUPTED;
+        if (r->tail.abandoned) t->silent = true;
+    } else if (result >= 0 || *s->interrupted) {
         r->status = RUN_INTERRUPTED;
     }
-    if (result < 0) {
+    if (result < 0 && !*s->interrupted) {
         r->status = limits_blame(&err) ? RUN_ERRORS : RUN_LOST;
         const char *reason = without_label(t, err.msg);
         text_safe(r->error, sizeof r->error, reason, strlen(reason));
@@ -410,6 +440,7 @@ enum status session_run(struct plan *plan, struct clock *clock, const struct ses
     struct session s = {
         .plan = plan, .clock = clock, .hooks = hooks, .interrupted = interrupted, .began = clock_now(clock)};
     s.phase_began = s.last_tick = s.began;
+    backend_heed(interrupted);
     if (begin(&s) == 0 && prepare_all(&s) == 0) rounds(&s);
     if (*interrupted) {
         struct err stop;
@@ -417,6 +448,7 @@ enum status session_run(struct plan *plan, struct clock *clock, const struct ses
         s.status = STATUS_INTERRUPTED;
         s.first = stop;
     }
+    backend_heed(NULL);
     for (unsigned i = 0; s.place && i < plan->n_targets; i++) free(s.place[i].holes);
     free(s.place);
     free(s.own_cost);

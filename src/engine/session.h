@@ -16,6 +16,9 @@ enum session_phase {
     PHASE_LOOK, /* at what lies there, right before it is written */
     PHASE_FILL,
     PHASE_CHECK,
+    PHASE_HOLES,      /* asks what has storage behind it */
+    PHASE_IDLE_READS, /* one at a time, before any load */
+    PHASE_PINGS,
     PHASE_FLUSH,
     PHASE_SETTLE,
     PHASE_CACHE,
@@ -55,7 +58,8 @@ struct session_hooks {
 
 /* Returns STATUS_OK, _IO (errors in some run), _TARGET (a target was lost or could not be attached), _INTERRUPTED. A
  * lost target's remaining runs of the round are recorded as lost; the others go on. It is tried once more in each later
- * round, as soon as its turn comes, unless it could not be filled. `interrupted` is set by a signal handler. `err`
+ * round, as soon as its turn comes, unless it could not be filled. `interrupted` is set by a signal handler: 1: an
+ * orderly end; 2: at once, nothing that is out is waited for. `err`
  * holds the first cause when the status is not OK. */
 enum status session_run(struct plan *plan, struct clock *clock, const struct session_hooks *hooks,
                         volatile sig_atomic_t *interrupted, struct err *err);

@@ -2,7 +2,8 @@
 #include "engine/session_state.h"
 
 const char *session_phase_name(enum session_phase phase) {
-    static const char *const names[] = {"idle", "look", "fill", "check", "flush", "settle", "cache", "ramp", "window", "drain"};
+    static const char *const names[] = {"idle",  "look",   "fill",  "check", "holes", "idle latency", "pings",
+                                        "flush", "settle", "cache", "ramp", "window", "drain"};
     return names[phase];
 }
 

@@ -17,10 +17,14 @@ struct settle {
 
 #define SETTLE_UNKNOWN (-1) /* idle latency: no read worked */
 
-/* Median latency of those of 15 reads of 4 KiB at depth 1 that work, at random offsets of [from, to). None: -1 with
+/* Median latency of those of 15 reads of 4 KiB at depth 1 that work, at random offsets of [from, to); of 3 at least where
+ * they take longer than 2 s. None: -1 with
  * STATUS_IO, and *ns is SETTLE_UNKNOWN; other errors: the target is lost. */
 int settle_idle(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t *ns, struct err *err);
-/* Waits until the median of 5 such reads is within twice `idle_ns`, at most 30 s; stops early when interrupted. With
+/* What the plan's duration is estimated from: how long a context and a read take, into `t`. Of the first member, as it was
+ * opened; does nothing where it does not exist, or cannot be read: then that is not known. */
+void settle_first_look(struct target *t, uint64_t seed);
+/* Waits until the median of 5 such reads (of 2 at least) is within twice `idle_ns`, at most 30 s; stops early when interrupted. With
  * SETTLE_UNKNOWN it does not wait at all. */
 int settle_wait(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t idle_ns,
                 volatile sig_atomic_t *interrupted, struct settle *out, struct err *err);

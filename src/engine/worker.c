@@ -10,8 +10,9 @@
 #include "engine/cpu.h"
 #include "engine/seal.h"
 
-/* What is out when a run was stopped gets so long to come back. */
-#define STOPPED_DRAIN (3 * NS_PER_SEC)
+/* What is out when a run was stopped gets so long to come back: a few times what I/Os took so far, within these. */
+#define STOPPED_LEAST (500 * NS_PER_MS)
+#define STOPPED_MOST  (3 * NS_PER_SEC)
 
 /* The longest wait in one reap: how late a stop request is seen. */
 #define REAP_LIMIT (100 * NS_PER_MS)
@@ -217,6 +218,28 @@ static void drop_batch(struct worker *w) {
     while (w->n_batch) w->free[w->n_free++] = w->batch[--w->n_batch];
 }
 
+static int64_t patience(const struct worker *w) {
+    int64_t ns = w->seen_ios ? 4 * (int64_t)(w->seen_lat / w->seen_ios) : 0;
+    if (atomic_load_explicit(&w->hurry, memory_order_relaxed)) return 0;
+    for (int op = 0; op < IO_OPS; op++)
+        if (w->counts.op[op].clat.n && 2 * w->counts.op[op].clat.max > ns) ns = 2 * w->counts.op[op].clat.max;
+    return ns < STOPPED_LEAST ? STOPPED_LEAST : ns < STOPPED_MOST ? ns : STOPPED_MOST;
+}
+
+/* What is still out is left behind: how old it is by now is what anybody will ever know of it. */
+static void leave_behind(struct worker *w, int64_t now) {
+    struct record_tail *tail = &w->counts.tail;
+    tail->abandoned = w->depth.outstanding;
+    for (unsigned i = 0; i < w->n_free; i++) w->free[i]->t_submit = INT64_MAX;
+    for (unsigned i = 0; i < w->depth_limit; i++) {
+        const struct request *r = &w->requests[i];
+        if (r->t_submit == INT64_MAX) continue;
+        int64_t age = now - (w->rate.iops && r->op != IO_FLUSH ? r->t_due : r->t_submit);
+        if (age > tail->abandoned_ns) tail->abandoned_ns = age;
+    }
+    if (tail->abandoned_ns > tail->longest_ns) tail->longest_ns = tail->abandoned_ns;
+}
+
 static void drain(struct worker *w, int64_t now) {
     int64_t deadline = now + w->drain_limit;
     drop_batch(w);
@@ -224,10 +247,10 @@ static void drain(struct worker *w, int64_t now) {
         int64_t left = deadline - now;
         if (!reap(w, left < REAP_LIMIT ? left : REAP_LIMIT, &now)) return;
         /* Whoever asked for an early end does not want to wait for a server that hangs. */
-        if (deadline > now + STOPPED_DRAIN && atomic_load_explicit(&w->stop, memory_order_relaxed))
-            deadline = now + STOPPED_DRAIN;
+        if (atomic_load_explicit(&w->stop, memory_order_relaxed) && deadline > now + patience(w))
+            deadline = now + patience(w);
     }
-    w->counts.tail.abandoned = w->depth.outstanding;
+    if (w->depth.outstanding) leave_behind(w, now);
 }
 
 /* end_fsync: one flush of this worker's writes, all of which have completed. Not an I/O of the window. */

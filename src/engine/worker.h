@@ -51,7 +51,8 @@ struct worker {
     /* set before worker_loop, equal for all workers of a run */
     int64_t t_start, t_window, t_end; /* t_end: INT64_MAX when the amount decides, not the time */
 
-    _Atomic bool stop; /* the coordinator asks to end early */
+    _Atomic bool stop;  /* the coordinator asks to end early */
+    _Atomic bool hurry; /* and waits for nothing that is out */
     struct worker_live live;
 
     /* results */

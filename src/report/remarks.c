@@ -18,6 +18,7 @@
 #define REMARK_MAX 700
 
 #define SUBMIT_PERCENT 20   /* of the window inside submit: the depth at the device is lower than asked */
+#define DEPTH_REACHED  0.8  /* of the depth that was asked for */
 #define CPU_PERCENT    90   /* of a core per worker, or of the host */
 #define WINDOW_PERCENT 5    /* of the time in which iSCSI's command window was shut */
 #define WIRE_OFF       0.01 /* requests on the wire per I/O, off from 1 */
@@ -72,7 +73,7 @@ static double check_errors(const json_t *run, char *buf, size_t len) {
 /* An error without a failed I/O: a flush that was refused, verification, ... */
 static double check_run_error(const json_t *run, char *buf, size_t len) {
     char why[400];
-    if (!view_text_is(run, "status", "errors") || !view_text(run, "error")) return 0;
+    if (!view_text_is(run, "status", "errors") || !view_text(run, "error") || view_uint(run, "tail/abandoned")) return 0;
     snprintf(buf, len, "%s", safe_text(why, sizeof why, view_text(run, "error")));
     return 1;
 }
@@ -131,10 +132,25 @@ static double check_command_window(const json_t *run, char *buf, size_t len) {
     return percent;
 }
 
+/* Rows are compared as being of one depth. A rate, pauses and a readahead are meant to keep it lower; at depth 1, and in
+ * few I/Os, the moments between them count too much. Blocked submission and a shut window say so themselves. */
+static double check_depth(const json_t *run, char *buf, size_t len) {
+    double asked = view_number(run, "depth_requested"), got = view_number(run, "depth_achieved");
+    char text[40];
+    char ignored[REMARK_MAX];
+    if (view_true(run, "rate_limited") || view_true(run, "pauses") || json_is_object(view_at(run, "wire")) || asked < 2 ||
+        !(view_number(run, "total/ios") >= 20 * asked) || !(got > 0) || !(got < DEPTH_REACHED * asked) ||
+        check_submit(run, ignored, sizeof ignored) > 0 || check_command_window(run, ignored, sizeof ignored) > 0)
+        return 0;
+    snprintf(buf, len, "the depth was not reached: %s of %.0f I/Os were out on average; latencies are those of this depth",
+             figure(text, sizeof text, got, 3), asked);
+    return 1 - got / asked;
+}
+
 static double check_tail(const json_t *run, char *buf, size_t len) {
     double longest = view_number(run, "tail/longest_ns"), inside = view_number(run, "total/lat_ns/max");
     char took[40], most[40];
-    if (!view_uint(run, "tail/ios") || !(longest > 0) || longest <= inside) return 0;
+    if (!view_uint(run, "tail/ios") || !(longest > 0) || longest <= inside || view_uint(run, "tail/abandoned")) return 0;
     snprintf(buf, len, "an I/O that was out at the window's end took %s (inside it %s at most): counted in max",
              figure_time(took, sizeof took, longest), isnan(inside) ? "none" : figure_time(most, sizeof most, inside));
     return longest;
@@ -142,10 +158,11 @@ static double check_tail(const json_t *run, char *buf, size_t len) {
 
 static double check_abandoned(const json_t *run, char *buf, size_t len) {
     uint64_t n = view_uint(run, "tail/abandoned");
-    char drain[40];
+    char age[40];
     if (n)
-        snprintf(buf, len, "%" PRIu64 " I/O%s had not come back %s after the window's end", n, plural(n),
-                 figure_time(drain, sizeof drain, view_number(run, "tail/drain_ns")));
+        snprintf(buf, len, "%" PRIu64 " I/O%s still out after %s, when the wait for %s was given up: counted in max", n,
+                 n == 1 ? " was" : "s were", figure_time(age, sizeof age, view_number(run, "tail/abandoned_ns")),
+                 n == 1 ? "it" : "them");
     return (double)n;
 }
 
@@ -325,7 +342,7 @@ static double check_grown(const json_t *run, char *buf, size_t len) {
 
 static double (*const checks[])(const json_t *, char *, size_t) = {
     check_lost,    check_interrupted,    check_errors,    check_run_error,   check_holes, check_zeros, check_rate,
-    check_submit,  check_command_window, check_tail,      check_abandoned,   check_retries,
+    check_submit,  check_depth, check_command_window, check_tail,      check_abandoned,   check_retries,
     check_parts,   check_reserved_ports, check_wire,      check_littles_law, check_cpu,
     check_settled, check_flush,          check_end_flush, check_readahead,   check_wire_law,
     check_grown,

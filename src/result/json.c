@@ -182,6 +182,7 @@ static json_t *tail(const struct record_tail *t) {
     fields_ns(&f, "longest_ns", t->longest_ns);
     fields_ns(&f, "drain_ns", t->drain_ns);
     fields_count(&f, "abandoned", t->abandoned);
+    if (t->abandoned) fields_ns(&f, "abandoned_ns", t->abandoned_ns);
     return fields_end(&f);
 }
 
@@ -339,6 +340,7 @@ static void put_load(struct fields *f, const struct record *r) {
     fields_count(f, "blocks_sampled", r->blocks_sampled);
     fields_count(f, "zeros_sampled", r->zeros_sampled);
     fields_bool(f, "rate_limited", r->has_due);
+    if (r->pauses) fields_bool(f, "pauses", true);
     fields_ns(f, "submit_ns", r->submit_ns);
     fields_real(f, "submit_percent", held > 0 ? 100.0 * (double)r->submit_ns / held : NAN);
 }

@@ -57,6 +57,7 @@ struct record_tail {         /* outstanding at the window's end, drained afterwa
     int64_t longest_ns;      /* largest latency among them */
     int64_t drain_ns;        /* from the window's end to the last of them */
     uint64_t abandoned;      /* still out when the drain's deadline came */
+    int64_t abandoned_ns;    /* how old the oldest of them was then; in longest_ns, too */
 };
 
 struct record_cpu {
@@ -93,6 +94,7 @@ struct record {
     unsigned blocks_sampled, zeros_sampled; /* looked at before the first run, and zeros among them; 0, 0: not looked */
 
     bool has_due;            /* rate_iops was given */
+    bool pauses;             /* thinktime was given */
     struct record_op op[IO_OPS];
     uint64_t failed, failed_ns;  /* I/Os of the window that failed or were short, and the time they held a slot */
     uint64_t short_ios;

@@ -76,7 +76,8 @@ static json_t *longest(const struct row *row) {
     double max = NAN;
     for (size_t i = 0; i < row->n; i++) {
         max = fmax(max, view_number(row->run[i], "total/lat_ns/max"));
-        if (view_number(row->run[i], "tail/ios") > 0) max = fmax(max, view_number(row->run[i], "tail/longest_ns"));
+        if (view_number(row->run[i], "tail/ios") > 0 || view_number(row->run[i], "tail/abandoned") > 0)
+             max = fmax(max, view_number(row->run[i], "tail/longest_ns"));
     }
     return isnan(max) ? json_null() : json_integer((json_int_t)max);
 }

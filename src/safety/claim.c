@@ -35,7 +35,7 @@ static int open_io(const struct claim *c, bool write, struct blockio **io, unsig
 }
 
 static int failed(const struct claim *c, const char *what, struct err *err) {
-    err->status = STATUS_TARGET;
+    if (err->status != STATUS_INTERRUPTED) err->status = STATUS_TARGET;
     return err_prefix(err, "%s: %s the record of who writes to it", c->target->label, what);
 }
 

@@ -18,7 +18,7 @@
 #include "pattern/mark.h"
 #include "safety/probe.h"
 
-#define READ_DEPTH 16
+#define READ_DEPTH BLOCKIO_LOOK_DEPTH
 #define READ_SIZE  (256u << 10)
 /* Samples come in batches of CONTENT_SAMPLES: at least one, more while there is time, at most so many. */
 #define BATCHES     8
@@ -36,6 +36,7 @@ struct look {
     struct rng rng;
     struct content *out; /* what the counts go to */
     int64_t until;       /* when to stop reading; INT64_MAX: never */
+    int64_t limit;       /* when to stop without having seen what must be seen; INT64_MAX: never */
     int64_t told;        /* when progress was */
 };
 
@@ -80,7 +81,10 @@ static int see_bytes(void *arg, uint64_t offset, void *buf, size_t len) {
     count_bytes(l, buf, offset, len);
     tell(l);
     if (l->wish->interrupted && *l->wish->interrupted) return CONTENT_INTERRUPTED;
-    return l->until != INT64_MAX && clock_now(l->wish->clock) >= l->until ? CONTENT_NO_TIME : 0;
+    if (l->until == INT64_MAX && l->limit == INT64_MAX) return 0;
+    int64_t now = clock_now(l->wish->clock);
+    if (now >= l->limit) l->out->cut = true;
+    return now >= l->limit || now >= l->until ? CONTENT_NO_TIME : 0;
 }
 
 /* ---- samples ---- */
@@ -102,17 +106,25 @@ static int look_at(struct look *l, uint64_t at, struct err *err) {
 static int look_at_some(struct look *l, uint64_t low, uint64_t high, struct err *err) {
     uint64_t place[CONTENT_SAMPLES], unit = unit_of(l), blocks = (high - low) / unit;
     unsigned n = blocks < CONTENT_SAMPLES ? (unsigned)blocks : CONTENT_SAMPLES;
-    int rc = 0;
 
     for (unsigned i = 0; i < n; i++) {
         uint64_t first = (uint64_t)((unsigned __int128)blocks * i / n);
         uint64_t next = (uint64_t)((unsigned __int128)blocks * (i + 1) / n);
         place[i] = low + (first + rng_below(&l->rng, next - first)) * unit;
     }
-    if (!l->wish->facts->max_io || l->wish->facts->max_io >= unit)
-        return blockio_read_places(l->image->io, place, n, (uint32_t)unit, see_bytes, l, err);
-    for (unsigned i = 0; i < n && rc == 0; i++) rc = look_at(l, place[i], err);
-    return rc;
+    return blockio_read_places(l->image->io, place, n, (uint32_t)unit, see_bytes, l, err);
+}
+
+/* The range's first and last block, where [low, high) has them. */
+static int look_at_ends(struct look *l, uint64_t low, uint64_t high, struct err *err) {
+    uint64_t place[2], unit = unit_of(l), last = (high - 1) - (high - 1) % unit;
+    unsigned n = 0;
+    int rc = 0;
+
+    if (low == l->from) place[n++] = low - low % unit;
+    if (high == l->to && l->image->size - last < unit) rc = look_at(l, last, err); /* cut by the object's end */
+    else if (high == l->to && (n == 0 || place[0] != last)) place[n++] = last;
+    return rc == 0 && n ? blockio_read_places(l->image->io, place, n, (uint32_t)unit, see_bytes, l, err) : rc;
 }
 
 /* The first block, the last one, and some of those between; but none that has been counted. */
@@ -122,8 +134,7 @@ static int look_at_samples(struct look *l, struct err *err) {
     int rc = 0;
 
     if (low >= high) return 0;
-    if (low == l->from) rc = look_at(l, low, err);
-    if (rc == 0 && high == l->to) rc = look_at(l, high - 1, err);
+    rc = look_at_ends(l, low, high, err);
     if (low == l->from) low = low - low % unit + unit;
     if (high == l->to) high = (high - 1) - (high - 1) % unit;
     for (unsigned i = 0; i < BATCHES && rc == 0 && low < high; i++) {
@@ -145,6 +156,7 @@ static int look_at_all(struct look *l, struct err *err) {
     l->out = &all;
     int rc = blockio_stream(l->image->io, IO_READ, SYNC_NONE, low, high - low, see_bytes, l, err);
     l->out = samples;
+    samples->cut = all.cut;
     if (rc != 0 && rc != CONTENT_NO_TIME) return rc;
     if (rc == 0 || all.foreign > 0 || all.looked > samples->looked) {
         samples->ours = all.ours;
@@ -165,9 +177,13 @@ static int look_at_range(struct look *l, struct err *err) {
 
     if (l->from >= l->to) return 0;
     if (!small) rc = look_at_samples(l, err);
+    if (rc == CONTENT_NO_TIME) return 0;
     if (rc != 0 || l->to - l->from > CONTENT_DENSE || c->foreign > 0) return rc;
     if (c->n > 0 && !small) return 0; /* it has a name already */
-    if (c->ours > 0 && c->zeros == 0 && !small) l->until = clock_now(l->wish->clock) + OWN_TIME;
+    if (c->ours > 0 && c->zeros == 0 && !small) {
+        l->until = clock_now(l->wish->clock) + OWN_TIME;
+        l->limit = INT64_MAX; /* what had to be seen has been */
+    }
     return look_at_all(l, err);
 }
 
@@ -193,7 +209,7 @@ static int examine(struct look *l, struct err *err) {
 int content_look(const struct content_wish *wish, struct content *out, struct err *err) {
     const struct facts *facts = wish->facts;
     struct probe_image *image = calloc(1, sizeof(*image));
-    struct look l = {.wish = wish, .image = image, .from = wish->from, .to = wish->to, .out = out, .until = INT64_MAX};
+    struct look l = {.wish = wish, .image = image, .from = wish->from, .to = wish->to, .out = out, .until = INT64_MAX, .limit = INT64_MAX};
     uint64_t seed = wish->seed;
     int rc = -1;
 
@@ -204,6 +220,9 @@ int content_look(const struct content_wish *wish, struct content *out, struct er
         seed = (uint64_t)clock_now(wish->clock);
     rng_seed(&l.rng, seed);
     l.told = clock_now(wish->clock);
+    if (wish->time) l.limit = l.told + wish->time;
+    image->clock = wish->clock;
+    image->limit = l.limit;
     image->fd = memfd_create("samedisk-content", MFD_CLOEXEC);
     image->size = facts->size;
     image->block = facts->block ? facts->block : 1;
@@ -218,7 +237,9 @@ int content_look(const struct content_wish *wish, struct content *out, struct er
     } else if (blockio_open_road(wish->backend, wish->handle, facts, wish->clock, READ_DEPTH, READ_SIZE, false,
                                  blockio_first_road(wish->backend, wish->handle), &image->io, err) == 0) {
         rc = examine(&l, err);
+        out->cut = (out->cut && out->looked < out->range) || image->cut;
     }
+    if (rc == -1 && err->status == STATUS_INTERRUPTED) rc = CONTENT_INTERRUPTED;
     if (rc == -1 && err->status == STATUS_IO)
         err->status = STATUS_TARGET; /* nothing was measured yet: it just cannot be read */
     blockio_close(image->io);
@@ -240,7 +261,7 @@ int content_examine(const struct backend *backend, struct handle *h, const struc
 
 enum content_kind content_kind(const struct content *c) {
     if (c->n > 0) return CONTENT_KNOWN;
-    if (c->foreign > 0) return CONTENT_UNKNOWN;
+    if (c->foreign > 0 || c->cut) return CONTENT_UNKNOWN;
     return c->ours > 0 ? CONTENT_OWN : CONTENT_ZEROS;
 }
 
@@ -316,6 +337,11 @@ const char *content_describe(const struct content *c, char *buf, size_t len) {
         snprintf(buf, len, "samedisk data%s%s", c->zeros ? " and zeros" : "", share_words(c, share, sizeof(share)));
         break;
     case CONTENT_UNKNOWN:
+        if (c->foreign == 0) {
+            snprintf(buf, len, "unknown data (it answers so slowly that in %d s not all was read that has to be)",
+                     (int)(CONTENT_TIME / NS_PER_SEC));
+            break;
+        }
         snprintf(buf, len, "unknown data (%u of %u blocks read, the first at offset %" PRIu64 ")", c->foreign,
                  c->foreign + c->ours + c->zeros, c->first_foreign);
         break;

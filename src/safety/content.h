@@ -15,6 +15,7 @@
 #define CONTENT_HEAD       (4u << 20) /* read at the start of the object and of every partition */
 #define CONTENT_TAIL       (2u << 20) /* read at their ends: md 1.0, ZFS, the second GPT lie there */
 #define CONTENT_SAMPLES    256        /* at least, where the range is not read whole */
+#define CONTENT_TIME       (60 * NS_PER_SEC)
 #define CONTENT_DENSE      (1u << 30) /* a range up to this is read whole, unless samples of it were foreign */
 
 struct content_signature {
@@ -32,6 +33,7 @@ struct content {
     /* blocks of 4 KiB of the range: */
     unsigned ours, zeros, foreign;
     uint64_t first_foreign; /* offset; where foreign > 0 */
+    bool cut; /* there was no time to read all that has to be: nobody knows what is there */
 };
 
 enum content_kind { CONTENT_ZEROS, CONTENT_OWN, CONTENT_UNKNOWN, CONTENT_KNOWN };
@@ -42,6 +44,7 @@ struct content_wish {
     const struct facts *facts;
     struct clock *clock;
     uint64_t from, to; /* the range that will be written */
+    int64_t time;      /* ns: what takes longer to look at is unknown data; 0: however long it takes */
     uint64_t seed;     /* of the samples' places; 0: nobody can foresee them */
     volatile sig_atomic_t *interrupted; /* may be NULL */
     /* About once a second while the range is read; bytes. NULL: nobody wants to know. */
@@ -51,14 +54,14 @@ struct content_wish {
 
 enum { CONTENT_INTERRUPTED = 1, CONTENT_NO_TIME = 2 }; /* the second one is content.c's own */
 
-/* Reads the object through its backend and fills `out`. A range of up to CONTENT_DENSE is read whole: all of it where
- * there are zeros, for some seconds where it looks like ours. Of a larger one the first block, the last one, and samples
- * at random places are read. 0, or CONTENT_INTERRUPTED, or -1 (STATUS_TARGET). */
+/* Reads the object through its backend, many places at a time, and fills `out`. A range of up to CONTENT_DENSE is read
+ * whole: all of it where there are zeros, for some seconds where it looks like ours. Of a larger one the first block, the
+ * last one, and samples at random places are read. 0, or CONTENT_INTERRUPTED, or -1 (STATUS_TARGET). */
 int content_look(const struct content_wish *wish, struct content *out, struct err *err);
 /* The same with random places, and without an end before it is done. */
 int content_examine(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
                     uint64_t from, uint64_t to, struct content *out, struct err *err);
-/* A signature anywhere outweighs everything; then foreign blocks; then ours. */
+/* A signature anywhere outweighs everything; then foreign blocks, and that there was no time to look; then ours. */
 enum content_kind content_kind(const struct content *c);
 /* "all zeros (all of it was read)", "samedisk data (only 0.02 % of it was read)",
  * "GPT partition table with 2 partitions; partition 1 at 1 MiB: ..."; returns buf. */

@@ -241,7 +241,9 @@ void safety_guard_end(struct safety_guard *g) {
         struct claim *c = &g->claim[t];
         struct claim_block found;
         struct err ignored;
-        if (!c->taken || !c->target->handle || read_back_as(g, t, STATUS_TARGET, &found, &ignored) != 0) continue;
+        if (!c->taken || !c->target->handle) continue;
+        if (c->target->silent && g->wish->interrupted && *g->wish->interrupted) continue; /* nobody would answer */
+        if (read_back_as(g, t, STATUS_TARGET, &found, &ignored) != 0) continue;
         g->self.state = OWNER_RELEASED;
         g->self.target = t;
         (void)claim_write(c, &g->self, &found, &ignored);

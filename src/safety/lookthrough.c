@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "safety/lookthrough.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -15,17 +14,20 @@ struct search {
     unsigned n;
     struct lookthrough *out;
     struct rng rng;
-    unsigned char *buf;
     uint32_t unit;
+    bool at_its_place; /* the blocks that are read now */
 };
 
-static int look_at(struct search *s, struct blockio *io, uint64_t offset, bool at_its_place, struct err *err) {
-    if (blockio_read(io, offset, s->buf, s->unit, err) != 0) return -1;
+static int see(void *arg, uint64_t offset, void *buf, size_t len) {
+    struct search *s = arg;
+    bool at_its_place = s->at_its_place;
     uint32_t run = 0;
+
+    (void)offset;
     bool ours = false;
     /* A file system may put a file's blocks at any sector. */
-    for (uint32_t sector = 0; sector < s->unit && !ours; sector += DATA_SECTOR)
-        ours = data_run_of(s->buf + sector, DATA_SECTOR, &run, NULL);
+    for (uint32_t sector = 0; sector < len && !ours; sector += DATA_SECTOR)
+        ours = data_run_of((unsigned char *)buf + sector, DATA_SECTOR, &run, NULL);
     for (unsigned i = 0; i < s->n; i++) {
         bool found = ours && s->tag[i] == run;
         s->out[i].blocks++;
@@ -39,20 +41,21 @@ static int look_at(struct search *s, struct blockio *io, uint64_t offset, bool a
 static int look_over(struct search *s, const struct backend *backend, struct handle *h, const struct facts *f,
                      struct clock *clock, uint64_t from, uint64_t to, unsigned samples, bool at_their_places,
                      struct err *err) {
-    uint64_t first = (from + s->unit - 1) / s->unit, end = to / s->unit;
+    uint64_t first = (from + s->unit - 1) / s->unit, end = to / s->unit, place[LOOKTHROUGH_RANDOM];
     struct blockio *io;
-    int rc = 0;
 
     if (first >= end) return 0;
-    if (blockio_open(backend, h, f, clock, 1, s->unit, false, &io, err) != 0) return -1;
+    if (blockio_open(backend, h, f, clock, BLOCKIO_LOOK_DEPTH, s->unit, false, &io, err) != 0) return -1;
+    s->at_its_place = at_their_places;
     uint64_t blocks = end - first;
     if (samples > blocks) samples = (unsigned)blocks;
     /* One in each of so many equal parts, so that no part is left out. */
-    for (unsigned i = 0; i < samples && rc == 0; i++) {
+    for (unsigned i = 0; i < samples; i++) {
         uint64_t low = (uint64_t)((unsigned __int128)blocks * i / samples);
         uint64_t high = (uint64_t)((unsigned __int128)blocks * (i + 1) / samples);
-        rc = look_at(s, io, (first + low + rng_below(&s->rng, high - low)) * s->unit, at_their_places, err);
+        place[i] = (first + low + rng_below(&s->rng, high - low)) * s->unit;
     }
+    int rc = blockio_read_places(io, place, samples, s->unit, see, s, err);
     blockio_close(io);
     return rc;
 }
@@ -66,16 +69,13 @@ int lookthrough(const struct target *t, const uint32_t *tag, unsigned n, uint64_
     if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed)) seed ^= (uint64_t)(uintptr_t)out;
     rng_seed(&s.rng, seed);
     s.unit = t->facts.block > MARK_STEP ? t->facts.block : MARK_STEP;
-    s.buf = malloc(s.unit);
-    if (!s.buf) return err_set(err, STATUS_TARGET, "no memory");
     int rc = look_over(&s, t->backend, t->handle, &t->facts, t->clock, from, to, LOOKTHROUGH_SAME, true, err);
     for (unsigned m = 0; m < t->n_members && rc == 0; m++) {
         const struct member *x = &t->member[m];
         rc = look_over(&s, x->backend, x->handle, &x->facts, t->clock, 0, x->facts.size, LOOKTHROUGH_RANDOM, false,
                        err);
     }
-    free(s.buf);
-    if (rc == 0) return 0;
+    if (rc >= 0) return rc;
     err->status = STATUS_TARGET;
     return err_prefix(err, "%s: looking for blocks of other targets", t->label);
 }

@@ -16,7 +16,8 @@ struct lookthrough {
     unsigned same, elsewhere; /* those with the tag: at these places, and among the rest */
 };
 
-/* Reads through `t`, for blocks of each of `n` runs, which wrote [from, to); out[i] is for tag[i]. -1: reading failed. */
+/* Reads through `t`, for blocks of each of `n` runs, which wrote [from, to); out[i] is for tag[i]. -1: reading failed.
+ * 1: interrupted. */
 int lookthrough(const struct target *t, const uint32_t *tag, unsigned n, uint64_t from, uint64_t to,
                 struct lookthrough *out, struct err *err);
 

@@ -25,15 +25,28 @@ void places_choose(struct places *p, uint64_t size, uint64_t from, uint64_t to) 
     for (unsigned i = 0; i < PLACES_SAMPLES; i++) p->at[p->n++] = (first + rng_below(&rng, end - first)) * p->unit;
 }
 
+struct reading {
+    const struct places *p;
+    unsigned char *buf;
+};
+
+/* They come in any order, and a place may be there twice. */
+static int put(void *arg, uint64_t offset, void *bytes, size_t len) {
+    const struct reading *r = arg;
+
+    for (unsigned i = 0; i < r->p->n; i++)
+        if (r->p->at[i] == offset) memcpy(r->buf + (size_t)i * r->p->unit, bytes, len);
+    return 0;
+}
+
 /* One way after the other: some targets allow one session only. */
 int places_read(const struct member *m, struct clock *clock, unsigned road, const struct places *p, unsigned char *buf,
                 struct err *err) {
     struct blockio *io;
-    int rc = 0;
+    struct reading r = {p, buf};
 
-    if (blockio_open_road(m->backend, m->handle, &m->facts, clock, 1, p->unit, false, road, &io, err) != 0) return -1;
-    for (unsigned i = 0; i < p->n && rc == 0; i++)
-        rc = blockio_read(io, p->at[i], buf + (size_t)i * p->unit, p->unit, err);
+    if (blockio_open_road(m->backend, m->handle, &m->facts, clock, BLOCKIO_LOOK_DEPTH, p->unit, false, road, &io, err) != 0) return -1;
+    int rc = blockio_read_places(io, p->at, p->n, p->unit, put, &r, err);
     blockio_close(io);
     return rc;
 }

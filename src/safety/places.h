@@ -18,7 +18,7 @@ struct places {
 
 /* First, last and random blocks of an object of `size` bytes, and of its range [from, to). */
 void places_choose(struct places *p, uint64_t size, uint64_t from, uint64_t to);
-/* All of them into buf (n x unit bytes), one after the other at depth 1. `road`: see attach_how. STATUS_TARGET. */
+/* All of them into buf (n x unit bytes), many at a time. `road`: see attach_how. STATUS_TARGET. */
 int places_read(const struct member *m, struct clock *clock, unsigned road, const struct places *p, unsigned char *buf,
                 struct err *err);
 /* The first place where the two readings differ; n if there is none. */

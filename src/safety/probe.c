@@ -222,6 +222,10 @@ static bool is_copied(const struct probe_image *image, uint64_t start) {
 /* 1: copied now, 0: had been, or lies outside, -1: failed. */
 static int copy_partition(struct probe_image *image, uint64_t start, uint64_t len, struct content *c, struct err *err) {
     if (start >= image->size || is_copied(image, start)) return 0;
+    if (image->limit != INT64_MAX && clock_now(image->clock) >= image->limit) {
+        image->cut = true;
+        return 0;
+    }
     if (image->n_starts == PROBE_REGIONS) {
         c->more = true;
         return 0;

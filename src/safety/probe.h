@@ -16,6 +16,9 @@ struct probe_image {
     unsigned char *buf;            /* CONTENT_HEAD bytes */
     uint64_t start[PROBE_REGIONS]; /* of the partitions that were copied */
     unsigned n_starts;
+    struct clock *clock;
+    int64_t limit; /* partitions are not looked into any more; INT64_MAX: never */
+    bool cut;      /* so it was */
     bool foreign; /* there are bytes in the copy that are neither zero nor ours */
 };
 

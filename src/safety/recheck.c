@@ -22,7 +22,7 @@ static bool still_covered(const struct content *before, const struct content *no
 
     for (unsigned i = 0; i < now->n; i++)
         if (!had_signature(before, &now->signature[i])) return false;
-    return now->foreign == 0 || was == CONTENT_UNKNOWN || was == CONTENT_KNOWN;
+    return (now->foreign == 0 && !now->cut) || was == CONTENT_UNKNOWN || was == CONTENT_KNOWN;
 }
 
 int recheck_member(const struct target *t, const struct safety_decision *d, volatile sig_atomic_t *interrupted,

@@ -79,6 +79,7 @@ static int look(struct item *items, size_t n, struct err *err) {
                                           .clock = it->target->clock,
                                           .from = it->from,
                                           .to = it->to,
+                                          .time = CONTENT_TIME,
                                           .progress = it->wish->looking ? tell : NULL,
                                           .arg = it};
         if (content_look(&wish, c, err) != 0) {

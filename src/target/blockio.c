@@ -11,8 +11,8 @@
 
 /* Backends have timeouts of their own; this one is for a backend that has lost sight of a request. */
 #define GUARD_NS (120 * NS_PER_SEC)
-/* One reap waits no longer, so that the guard is looked at. */
-#define REAP_NS NS_PER_SEC
+/* One reap waits no longer, so that the guard is looked at, and whether the user wants the end. */
+#define REAP_NS (100 * NS_PER_MS)
 
 /* What one slot moves. A short transfer is taken up again behind the bytes that were moved. */
 struct piece {
@@ -303,11 +303,29 @@ static void see_loss(struct blockio *b, struct job *job) {
     job->err->status = STATUS_TARGET;
 }
 
+/* Somebody wants the end. True: what is out has been waited for long enough; detach will fetch it. */
+static bool has_no_patience(struct blockio *b, struct job *job, int64_t *since) {
+    if (!backend_stopped()) return false;
+    if (!job->stop) {
+        job->stop = 1;
+        err_set(job->err, STATUS_INTERRUPTED, "interrupted");
+    }
+    if (*since == 0) *since = clock_now(b->clock);
+    if (b->lent == 0 || clock_now(b->clock) - *since < BLOCKIO_PATIENCE) return false;
+    b->lost = true;
+    return true;
+}
+
 static int run(struct blockio *b, struct job *job) {
+    int64_t since = 0;
     int64_t guard = clock_now(b->clock) + GUARD_NS;
 
     if (b->lost) return err_set(job->err, STATUS_TARGET, "%s: the connection was lost before", op_words(job->op));
     for (;;) {
+        if (has_no_patience(b, job, &since)) {
+            drop_waiting(b);
+            return job->stop;
+        }
         make_pieces(b, job);
         bool moved = !job->stop && send_waiting(b, job);
         if (job->stop) drop_waiting(b);
@@ -392,6 +410,20 @@ int blockio_write(struct blockio *b, uint64_t offset, const void *buf, size_t le
     return run(b, &job);
 }
 
+/* Where the target moves less at once. */
+static int read_in_parts(struct blockio *b, const uint64_t *place, size_t n, uint32_t len,
+                         int (*see)(void *arg, uint64_t offset, void *buf, size_t len), void *arg, struct err *err) {
+    void *buf = malloc(len);
+    int rc = buf ? 0 : err_set(err, STATUS_TARGET, "no memory");
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = blockio_read(b, place[i], buf, len, err);
+        if (rc == 0) rc = see(arg, place[i], buf, len);
+    }
+    free(buf);
+    return rc;
+}
+
 int blockio_read_places(struct blockio *b, const uint64_t *place, size_t n, uint32_t len,
                         int (*see)(void *arg, uint64_t offset, void *buf, size_t len), void *arg, struct err *err) {
     struct job job = {.op = IO_READ,
@@ -406,7 +438,7 @@ int blockio_read_places(struct blockio *b, const uint64_t *place, size_t n, uint
 
     for (size_t i = 0; i < n; i++)
         if (check_range(b, IO_READ, place[i], len, err) != 0) return -1;
-    if (check_length(b, len, err) != 0) return -1;
+    if (len > b->max_io) return read_in_parts(b, place, n, len, see, arg, err);
     return run(b, &job);
 }
 

@@ -23,13 +23,18 @@ unsigned blockio_roads(const struct backend *backend, const struct handle *h); /
 /* The road by which an object is examined before all are known to lead to it: 1, or 0 where there is one only. */
 unsigned blockio_first_road(const struct backend *backend, const struct handle *h);
 void blockio_close(struct blockio *b);
+/* Where backend_stopped() says that the end is wanted, a transfer ends with 1 and STATUS_INTERRUPTED in `err`: nothing more
+ * goes out, and what is out is waited for no longer than BLOCKIO_PATIENCE, however silent the target is. */
+#define BLOCKIO_PATIENCE (500 * NS_PER_MS)
+/* Samples are read so many at a time: over a long way what counts is the number of round trips. */
+#define BLOCKIO_LOOK_DEPTH 64u
 /* Reads or writes [offset, offset+len) whole, in pieces of max_io, any len and offset that are multiples of the block
  * (a shorter last piece at the object's end is allowed where the block is 1). Error: STATUS_TARGET or STATUS_IO, with
  * kind. */
 int blockio_read(struct blockio *b, uint64_t offset, void *buf, size_t len, struct err *err);
 int blockio_write(struct blockio *b, uint64_t offset, const void *buf, size_t len, struct err *err);
-/* Reads `len` bytes (at most the max_io it was opened with, and what the target moves at once) at each of n places, at
- * full depth; `see` gets them in order of completion, and stops as in blockio_stream. */
+/* Reads `len` bytes at each of n places, at full depth (one after the other where the target, or the max_io it was opened
+ * with, moves less at once); `see` gets them in order of completion, and stops as in blockio_stream. */
 int blockio_read_places(struct blockio *b, const uint64_t *place, size_t n, uint32_t len,
                         int (*see)(void *arg, uint64_t offset, void *buf, size_t len), void *arg, struct err *err);
 /* One read of `len` bytes at depth 1; its latency in ns. */

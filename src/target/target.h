@@ -33,6 +33,9 @@ struct target {
     struct clock *clock;
     bool unfilled; /* is to be filled, and was not (yet, or not to the end) */
     bool filled;   /* the session has filled it */
+    int64_t read_ns;   /* of a read of 4 KiB at depth 1, when it was opened; 0: unknown */
+    int64_t attach_ns; /* of attaching and detaching a context then */
+    bool silent;       /* I/Os to it were given up without an answer */
     bool lost;     /* nothing more is tried on it */
     char lost_reason[512];
 };

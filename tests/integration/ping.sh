@@ -137,7 +137,7 @@ stopped() {
 
 # Beside the workers there is the pinger.
 window() {
-	running && [ "$(cat "/proc/$it_pid/task/"*/comm | wc -l)" -ge 3 ]
+	running && [ "$(cat "/proc/$it_pid/task/"*/comm | wc -l)" -ge 4 ]
 }
 
 stopped ganesha nfs "$NFS"

@@ -22,6 +22,7 @@ static inline struct record *madeup_run(const char *pattern, const char *target,
     r->ramp_ns = 2 * NS_PER_SEC;
     r->workers = 1;
     r->depth_requested = 64;
+    r->pauses = true; /* so that nobody wonders at the depth */
     r->depth_achieved = r->depth_little = 2.0 * ios * (double)ns / NS_PER_SEC;
     r->ios_generated = 2 * ios + 64;
     r->durability = DURABILITY_CLAIMS_STABLE;

@@ -323,11 +323,59 @@ static void places_are_read_at_full_depth(void **state) {
     assert_int_equal(blockio_read_places(io, place, n, 4096, see_place, &p, &b->err), 77);
     assert_int_equal(p.seen, 20);
     assert_int_equal(blockio_read_places(io, place, 0, 4096, see_place, &p, &b->err), 0);
-    assert_int_equal(blockio_read_places(io, place, n, 131072, see_place, &p, &b->err), -1);
     place[99] = 100; /* no multiple of the block: nothing is read */
     b->fake.reads = 0;
     assert_int_equal(blockio_read_places(io, place, n, 4096, see_place, &p, &b->err), -1);
     assert_int_equal(b->fake.reads, 0);
+    blockio_close(io);
+}
+
+static int see_parts(void *arg, uint64_t offset, void *buf, size_t len) {
+    struct places *p = arg;
+
+    assert_memory_equal(buf, p->b->data + offset, len);
+    p->seen++;
+    return 0;
+}
+
+/* A block that is larger than what the target moves at once. */
+static void a_place_in_parts(void **state) {
+    struct bench *b = *state;
+    struct places p = {.b = b};
+    const uint64_t place[] = {8192, 0, 65536};
+    struct blockio *io = start(b, 8, 4096);
+
+    assert_int_equal(blockio_read_places(io, place, 3, 16384, see_parts, &p, &b->err), 0);
+    assert_int_equal(p.seen, 3);
+    blockio_close(io);
+}
+
+static int want_the_end(void *arg, uint64_t offset, void *buf, size_t len) {
+    (void)offset;
+    (void)buf;
+    (void)len;
+    *(volatile sig_atomic_t *)arg = 1;
+    return 0;
+}
+
+/* Ctrl-C before, and while reads are out; a target that is silent is not waited for. */
+static void an_end_is_soon(void **state) {
+    struct bench *b = *state;
+    volatile sig_atomic_t stop = 1;
+    unsigned char buf[4096];
+    uint64_t place[64];
+    struct blockio *io = start(b, 8, 4096);
+
+    for (uint64_t i = 0; i < 64; i++) place[i] = i * 4096;
+    backend_heed(&stop);
+    b->fake.reads = 0;
+    assert_int_equal(blockio_read(io, 0, buf, sizeof(buf), &b->err), 1);
+    assert_int_equal(b->err.status, STATUS_INTERRUPTED);
+    assert_int_equal(b->fake.reads, 0);
+    stop = 0;
+    assert_int_equal(blockio_read_places(io, place, 64, 4096, want_the_end, (void *)(uintptr_t)&stop, &b->err), 1);
+    assert_in_range(b->fake.reads, 1, 63);
+    backend_heed(NULL);
     blockio_close(io);
 }
 
@@ -384,6 +432,8 @@ int main(void) {
                                        T(a_stream_writes_in_order_what_fill_makes),
                                        T(a_stream_shows_every_byte_it_reads),
                                        T(places_are_read_at_full_depth),
+                                       T(a_place_in_parts),
+                                       T(an_end_is_soon),
                                        T(pieces_end_at_stripes),
                                        T(fill_stops_the_stream_with_its_value),
                                        T(a_failed_attach_leaves_nothing)};

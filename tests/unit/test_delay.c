@@ -189,7 +189,7 @@ static void test_passes_through(void **state) {
     assert_int_equal(kv_get_uint(&kv, "wire_ios", 0), 2);
     kv_free(&kv);
     assert_int_equal(backend_delay.wire_ios(x.handle, &ios), -1);
-    assert_int_equal(backend_delay.holes(x.handle, 0, 4096, &share), -1);
+    assert_int_equal(backend_delay.holes(x.handle, 0, 4096, INT64_MAX, &share), -1);
     assert_null(backend_delay.tracks(x.handle));
     tear_down(&x);
 }

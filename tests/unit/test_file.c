@@ -149,7 +149,7 @@ static void created(void **state) {
     assert_int_equal(st.st_mode & 0777, 0600);
     refused(in("new"), OPEN_CREATE, "exists already");
     double share = -1;
-    assert_int_equal(backend_file.holes(x.handle, 0, MIB, &share), 0);
+    assert_int_equal(backend_file.holes(x.handle, 0, MIB, INT64_MAX, &share), 0);
     assert_true(share == 1.0);
     assert_int_equal(backend_file.remove(x.handle, &x.err), 0);
     assert_int_equal(backend_file.remove(x.handle, &x.err), -1); /* once */
@@ -229,12 +229,12 @@ static void sparse(void **state) {
     close(fd);
     assert_int_equal(open_file(&x, in("sparse"), OPEN_READ), 0);
     assert_non_null(kv_find(&x.facts.warnings, "sparse"));
-    assert_int_equal(backend_file.holes(x.handle, 0, 4 * MIB, &share), 0);
+    assert_int_equal(backend_file.holes(x.handle, 0, 4 * MIB, INT64_MAX, &share), 0);
     assert_true(share > 0.98 && share < 0.99);
-    assert_int_equal(backend_file.holes(x.handle, MIB, 65536, &share), -1); /* no hole seen, yet storage is missing */
-    assert_int_equal(backend_file.holes(x.handle, MIB, 131072, &share), 0);
+    assert_int_equal(backend_file.holes(x.handle, MIB, 65536, INT64_MAX, &share), -1); /* no hole seen, yet storage is missing */
+    assert_int_equal(backend_file.holes(x.handle, MIB, 131072, INT64_MAX, &share), 0);
     assert_true(share == 0.5);
-    assert_int_equal(backend_file.holes(x.handle, 8 * MIB, 65536, &share), -1);
+    assert_int_equal(backend_file.holes(x.handle, 8 * MIB, 65536, INT64_MAX, &share), -1);
     close_file(&x);
 }
 

@@ -176,8 +176,13 @@ static void test_rounds_fit_the_time(void **state) {
     assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
     assert_int_equal(plan_fit_time(&w->plan, 65 * NS_PER_SEC, &w->err), 0); /* a round is 20 s */
     assert_int_equal(w->plan.rounds, 3);
-    assert_int_equal(plan_fit_time(&w->plan, 5 * NS_PER_SEC, &w->err), 0);
+    assert_int_equal(plan_fit_time(&w->plan, 20 * NS_PER_SEC, &w->err), 0);
     assert_int_equal(w->plan.rounds, 1);
+    assert_int_equal(plan_fit_time(&w->plan, 19 * NS_PER_SEC, &w->err), -1);
+    assert_non_null(strstr(w->err.msg, "--time 19 s: one round of all patterns takes 20 s, with its preparation"));
+    w->plan.targets[1]->read_ns = 2 * NS_PER_SEC; /* a long way: two reads to see that it has settled, one in the drain */
+    assert_int_equal(plan_run_ns(&w->plan), 10 * NS_PER_SEC + 9500 * NS_PER_MS + 6 * NS_PER_SEC);
+    assert_int_equal(plan_prepare_ns(&w->plan), (4 + 3) * 2 * NS_PER_SEC); /* 256 samples, and 3 reads of an idle target */
     world_free(w);
 }
 
