@@ -23,6 +23,8 @@ unsigned blockio_roads(const struct backend *backend, const struct handle *h); /
 /* The road by which an object is examined before all are known to lead to it: 1, or 0 where there is one only. */
 unsigned blockio_first_road(const struct backend *backend, const struct handle *h);
 void blockio_close(struct blockio *b);
+/* Adds up how many of its requests were answered "not now" so far and sent again, and the pauses before that, ns. */
+void blockio_put_offs(struct blockio *b, uint64_t *n, uint64_t *ns);
 /* Reads or writes [offset, offset+len) whole, in pieces of max_io, any len and offset that are multiples of the block
  * (a shorter last piece at the object's end is allowed where the block is 1). Error: STATUS_TARGET or STATUS_IO, with
  * kind. */

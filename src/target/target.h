@@ -33,6 +33,8 @@ struct target {
     struct clock *clock;
     bool unfilled; /* is to be filled, and was not (yet, or not to the end) */
     bool filled;   /* the session has filled it */
+    uint64_t put_offs, put_off_ns; /* answers "not now" while it was filled and the record of who writes was made, and
+                                      the pauses before those requests were sent again; not yet in a result */
     bool lost;     /* nothing more is tried on it */
     char lost_reason[512];
 };
