@@ -28,7 +28,6 @@ _Static_assert(NOTE_AT + DATA_NOTE_MAX <= 8 * TAG, "a note lies in its block's f
 static struct {
     uint64_t word[BASE * WORDS] __attribute__((aligned(64)));
     uint64_t sum[BASE]; /* of each sector, see below */
-    uint64_t keys;      /* the sum of all words' polynomials: bit n stands for x^n */
     data_fill *fill;
 } base;
 static pthread_once_t base_once = PTHREAD_ONCE_INIT;
@@ -77,6 +76,14 @@ static inline size_t begin_of(uint64_t key) {
     return (size_t)(key * SPREAD >> (64 - BASE_BITS));
 }
 
+/* The same of all words of a sector but the tag. Their polynomials come to 1 + x^8 + x^10 + x^12 + ... + x^22, for most
+ * powers occur an even number of times. */
+static inline uint64_t sum_of_all(uint64_t key) {
+    uint64_t sum = key ^ rotate(key, 8);
+    for (unsigned n = 10; n <= 22; n += 2) sum ^= rotate(key, n);
+    return sum;
+}
+
 /* Fills whole sectors, tags and all, and returns the first one's sum.
  *
  * Four words at once, for which the compiler takes what the function may use; buffers have any alignment. */
@@ -86,7 +93,7 @@ typedef uint64_t word1 __attribute__((aligned(1), may_alias));
 static inline __attribute__((always_inline)) uint64_t fill_sectors(void *buf, size_t sectors, uint64_t key) {
     const size_t from = begin_of(key);
     const words4 *in = (const words4 *)(const void *)(base.word + from * WORDS);
-    const uint64_t *sum = base.sum + from, keys = sum_of_key(base.keys, key);
+    const uint64_t *sum = base.sum + from, keys = sum_of_all(key);
     words4 *out = buf;
 
     for (size_t s = 0; s < sectors; s++, in += WORDS / 4, out += WORDS / 4) {
@@ -112,7 +119,6 @@ static void make_base(void) {
     rng_seed(&rng, SEED);
     rng_fill(&rng, base.word, sizeof(base.word));
     for (unsigned s = 0; s < BASE; s++) base.sum[s] = sum_words(base.word + s * WORDS);
-    for (unsigned i = 0; i < TAG; i++) base.keys ^= part(1, i);
     base.fill = fill_any;
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2")) base.fill = fill_avx2;
@@ -163,16 +169,13 @@ void data_choose(struct data *d, const struct data_choice *choice) {
 
 /* As fill_sectors, with zeros behind the first words. */
 static uint64_t fill_compressible(const struct data *d, void *buf, size_t sectors, uint64_t key) {
-    const size_t from = begin_of(key);
-    const uint64_t *in = base.word + from * WORDS, *sum = d->sum + from, keys = sum_of_key(d->keys, key);
+    const uint64_t *sum = d->sum + begin_of(key), keys = sum_of_key(d->keys, key);
     word1 *out = buf;
 
-    for (size_t s = 0; s < sectors; s++, in += WORDS, out += WORDS) {
-        unsigned i = 0;
-        for (; i + 4 <= d->words; i += 4)
-            *(words4 *)(void *)(out + i) = *(const words4 *)(const void *)(in + i) ^ key;
-        for (; i < d->words; i++) out[i] = in[i] ^ key;
-        memset(out + i, 0, 8 * (TAG - i));
+    uint64_t first = d->fill(buf, sectors, key);
+    if (d->words == TAG) return first;
+    for (size_t s = 0; s < sectors; s++, out += WORDS) {
+        memset(out + d->words, 0, 8 * (TAG - d->words));
         out[TAG] = tag_of(sum[s] ^ keys);
     }
     return *sum ^ keys;

@@ -281,7 +281,12 @@ static void test_words(void **state) {
         "time, and 16 commands were out at most: the depth at the target is lower");
     EXPECT_WORDS(kv_gauge(&r->protocol, "lun_grown_bytes", 1 << 30),
                  "the LUN has grown by 1.00 GiB since it was opened, and was used as large as it was");
-    EXPECT_WORDS(r->rate_missed = 12, "rate missed: 12 I/Os dropped from the backlog of those that were due");
+    EXPECT_WORDS((r->rate_missed = 12, r->rate_unsent = 30, r->lat_lower_bound = true),
+                 "rate missed: 42 I/Os were due and never sent (12 were given up: owed for longer than rate_backlog): until "
+                 "then they count in the latencies, which are lower bounds");
+    EXPECT_WORDS((r->prepare_retries = 3, r->prepare_retry_ns = 70000000),
+                 "3 answers of \"try again later\" while the target was prepared: 70.0 ms were spent waiting, before the "
+                 "run");
     EXPECT_WORDS((r->tail = (struct record_tail){.ios = 1, .longest_ns = 12 * NS_PER_SEC}),
                  "an I/O that was out at the window's end took 12.0 s (inside it 1.00 ms at most): counted in max");
     EXPECT_WORDS((r->tail = (struct record_tail){.ios = 3, .abandoned = 3, .drain_ns = 30 * NS_PER_SEC}),
@@ -331,10 +336,12 @@ static void test_the_worst_round_is_quoted(void **state) {
     struct document *d = with_pattern("p");
     for (unsigned round = 1; round <= 3; round++) {
         struct record *r = madeup_run("p", "nfs", round, 100, 1000000);
-        r->rate_missed = round == 3 ? 0 : 10 * round;
+        r->rate_unsent = round == 3 ? 0 : 10 * round;
+        r->lat_lower_bound = round != 3;
         madeup_add(d, r);
     }
-    expect_line(d, "\n  nfs: rate missed: 20 I/Os dropped from the backlog of those that were due (2 of 3 rounds)\n");
+    expect_line(d, "\n  nfs: rate missed: 20 I/Os were due and never sent: until then they count in the latencies, which are "
+                   "lower bounds (2 of 3 rounds)\n");
 }
 
 /* ---- the pieces ---- */
