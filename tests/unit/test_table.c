@@ -86,6 +86,27 @@ static void test_one_round(void **state) {
                 "Status: errors\n");
 }
 
+/* What is written, and what was before, where it says something else. */
+static void test_data_is_said(void **state) {
+    (void)state;
+    static const struct { struct record_data written, filled; const char *words; } cases[] = {
+        {{.known = true, .compress = 50}, {.known = true, .compress = 50}, "; data 50 % compressible; cache"},
+        {{.known = true, .compress = 50, .dedupe = 30}, {.known = true},
+         "; data 50 % compressible, 30 % duplicates; filled with data random; cache"},
+        {{.known = false}, {.known = true, .zeros = true}, "; working set 4.00 GiB; filled with data zeros; cache"},
+        {{.known = false}, {.known = true}, "; working set 4.00 GiB; cache"},
+        {{.known = true, .zeros = true}, {.known = false}, "; data zeros; cache"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct document *d = with_pattern("p");
+        struct record *r = madeup_run("p", "nfs", 1, 1000, 1000000);
+        r->written = cases[i].written;
+        r->filled = cases[i].filled;
+        madeup_add(d, r);
+        expect_line(d, cases[i].words);
+    }
+}
+
 static void test_several_rounds(void **state) {
     (void)state;
     struct document *d = with_pattern("p");
@@ -382,6 +403,7 @@ static void test_cut(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_round),
+        cmocka_unit_test(test_data_is_said),
         cmocka_unit_test(test_several_rounds),
         cmocka_unit_test(test_columns_of_wide_names),
         cmocka_unit_test(test_names_cannot_act_on_the_terminal),
