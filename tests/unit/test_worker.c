@@ -166,7 +166,39 @@ static void test_open_loop_against_a_slow_target(void **state) {
     bench_free(b);
 }
 
-/* The same with a cap of one second: what is owed for longer is given up, and counts with that time. */
+/* A server that stops: nothing comes back from 3 s to 6 s of the window. */
+static struct stop { const struct backend *null; struct clock *clock; int64_t from, to; } stop;
+
+static int reap_unless_stopped(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout) {
+    int64_t now = clock_now(stop.clock);
+    if (now < stop.from || now >= stop.to) return stop.null->reap(c, out, max, min, timeout);
+    clock_wait_until(stop.clock, now + timeout < stop.to ? now + timeout : stop.to);
+    return 0;
+}
+
+/* 1000 a second for 8 s: the I/Os of 3 s wait 1.5 s each in the mean, and one in ten of all longer than 2.2 s. */
+static void test_a_stop_is_seen_as_its_users_see_it(void **state) {
+    (void)state;
+    struct bench *b =
+        bench_new("null:?size=64m&lat=10us", KEYS("rw", "randread", "bs", "4k", "iodepth", "32", "ramp_time", "1s",
+                                                  "runtime", "8s", "rate_iops", "1000"));
+    struct backend stopping = *b->target.backend;
+    stop = (struct stop){b->target.backend, &b->clock.clock, b->clock.t + 4 * NS_PER_SEC, b->clock.t + 7 * NS_PER_SEC};
+    stopping.reap = reap_unless_stopped;
+    b->target.backend = &stopping;
+    bench_run(b, 0, 1);
+    b->target.backend = stop.null;
+    const struct hist *lat = &b->worker.counts.op[IO_READ].lat;
+    assert_in_range(good_ios(&b->worker), 7999, 8001);
+    assert_true(hist_mean(lat) > 560e6 && hist_mean(lat) < 567e6);
+    int64_t p90;
+    assert_true(hist_percentile(lat, 90, &p90));
+    assert_in_range(p90, 2180 * NS_PER_MS, 2220 * NS_PER_MS);
+    assert_int_equal(b->worker.counts.rate_missed + b->worker.counts.rate_unsent, 0);
+    bench_free(b);
+}
+
+/* That slow target with a cap of one second: what is owed for longer is given up, and counts with that time. */
 static void test_backlog_over_its_cap_is_given_up(void **state) {
     (void)state;
     struct bench *b =
@@ -375,6 +407,7 @@ int main(void) {
         cmocka_unit_test(test_series_has_a_point_a_second),
         cmocka_unit_test(test_open_loop_keeps_its_rate),
         cmocka_unit_test(test_open_loop_against_a_slow_target),
+        cmocka_unit_test(test_a_stop_is_seen_as_its_users_see_it),
         cmocka_unit_test(test_backlog_over_its_cap_is_given_up),
         cmocka_unit_test(test_nothing_is_owed_where_the_rate_is_kept),
         cmocka_unit_test(test_workers_share_the_rate),
