@@ -172,6 +172,14 @@ static const struct completion *complete(struct worker *w, const struct completi
     return c;
 }
 
+__attribute__((noinline)) void account_unsent(struct worker *w, uint64_t k, uint64_t n, int64_t until) {
+    for (; n > 0; n--, k++) {
+        struct stream_io io;
+        stream_next(&w->unsent, &io);
+        hist_record(&w->counts.op[io.op].lat, until - rate_due(&w->rate, k));
+    }
+}
+
 void account(struct worker *w, const struct completion *c, unsigned n) {
     for (const struct completion *end = c + n; c < end;) c = complete(w, c, end);
 }

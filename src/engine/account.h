@@ -8,5 +8,8 @@
 
 /* Counts the `n` completions of one reap, in order, and gives their requests back to the free list. Owner thread. */
 void account(struct worker *w, const struct completion *c, unsigned n);
+/* I/O `k` of the schedule and the n - 1 after it were due and will never be sent: how long they were owed until `until` is
+ * in the latency from the due time. What they would have been, reads or writes, is drawn as the load draws it. */
+void account_unsent(struct worker *w, uint64_t k, uint64_t n, int64_t until);
 
 #endif

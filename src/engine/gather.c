@@ -123,6 +123,7 @@ void gather(struct record *r, const struct run *run, struct worker *workers, uns
         r->failed_ns += (uint64_t)w->counts.failed_ns;
         r->short_ios += w->counts.short_ios;
         r->rate_missed += w->counts.rate_missed;
+        r->rate_unsent += w->counts.rate_unsent;
         r->submit_ns += w->counts.submit_ns;
         r->ios_generated += w->stream.count;
         if (w->end_flush_ns > r->end_flush_ns) r->end_flush_ns = w->end_flush_ns;
@@ -143,7 +144,11 @@ void gather(struct record *r, const struct run *run, struct worker *workers, uns
     }
     r->has_due = p->rate_iops != 0;
     r->pauses = p->thinktime != 0;
-    r->written_random = pattern_writes(p);
+    r->lat_lower_bound = r->rate_missed || r->rate_unsent > n;
+    r->written = (struct record_data){.known = pattern_writes(p),
+                                      .zeros = p->data.zeros,
+                                      .compress = (unsigned)p->data.compress,
+                                      .dedupe = (unsigned)p->data.dedupe};
     r->durability = durability(workers, n, p);
     cpu_between(&samples->from.cpu, &samples->to.cpu, &r->cpu);
     set_wire(r, samples, completed);

@@ -10,6 +10,7 @@
 
 #define STREAM_IO    (1u << 20)
 #define STREAM_DEPTH 8
+#define DEDUPE_UNIT  (128u << 10) /* of the fill: storage deduplicates blocks of up to so many bytes */
 #define CHECK_BLOCKS 256
 #define CHECK_SIZE   4096u
 #define CHECK_TIME   (10 * NS_PER_SEC)
@@ -28,7 +29,9 @@ static int step(struct pass *pass, size_t len) {
 
 static int make_data(void *arg, uint64_t offset, void *buf, size_t len) {
     struct pass *pass = arg;
-    data_make(&pass->data, buf, offset, len);
+    size_t unit = pass->p->data.dedupe ? DEDUPE_UNIT : len;
+    for (size_t at = 0; at < len; at += unit)
+        data_make(&pass->data, (char *)buf + at, offset + at, len - at < unit ? len - at : unit);
     return step(pass, len);
 }
 
@@ -43,12 +46,13 @@ static uint32_t stream_io(const struct facts *f) {
 }
 
 static int stream(const struct prepare *p, enum io_op op, struct err *err) {
-    const struct target *t = p->target;
+    struct target *t = p->target;
     struct blockio *io;
     struct pass pass = {.p = p};
     unsigned depth = t->facts.max_depth && t->facts.max_depth < STREAM_DEPTH ? t->facts.max_depth : STREAM_DEPTH;
     /* Numbered by their places: two parts of one target that are filled apart never come to the same numbers. */
     data_init(&pass.data, p->run_tag, p->from / MARK_STEP, p->note);
+    data_choose(&pass.data, &p->data);
     const struct seal seal = seal_of_note(p->note);
     int opened = op == IO_WRITE ? blockio_open_sealed(t->backend, t->handle, &t->facts, t->clock, depth,
                                                       stream_io(&t->facts), &seal, &io, err)
@@ -58,6 +62,7 @@ static int stream(const struct prepare *p, enum io_op op, struct err *err) {
     int result =
         blockio_stream(io, op, SYNC_NONE, p->from, p->to - p->from, op == IO_WRITE ? make_data : see_data, &pass, err);
     if (result == 0 && op == IO_WRITE && t->facts.can_flush) result = blockio_flush(io, NULL, err);
+    blockio_put_offs(io, &t->put_offs, &t->put_off_ns);
     blockio_close(io);
     return result;
 }

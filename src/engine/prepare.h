@@ -16,13 +16,14 @@ struct prepare {
     uint64_t from, to; /* bytes of the target */
     uint64_t seed;
     uint32_t run_tag;
+    struct data_choice data;
     const struct data_note *note; /* what the write over its block carries; NULL: none; not owned */
     volatile sig_atomic_t *interrupted;
     void (*progress)(void *arg, uint64_t done, uint64_t total); /* may be NULL */
     void *arg;
 };
 
-/* Writes [from, to) with random marked data and flushes. 0, or 1 when interrupted, or -1 (STATUS_IO, STATUS_TARGET). */
+/* Writes [from, to) with marked data and flushes. 0, or 1 when interrupted, or -1 (STATUS_IO, STATUS_TARGET). */
 int prepare_fill(const struct prepare *p, struct err *err);
 /* Reads 256 blocks of 4 KiB, one at random in each of as many equal parts, many at a time; fewer where that would take
  * longer than 10 s. `zeros` of `sampled` hold nothing but zeros. Same returns. */

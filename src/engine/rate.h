@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The open loop: I/Os fall due at evenly spaced times, whatever the target does. The due times of a target's workers
- * interleave: worker w's k-th I/O is due at start + (k W + w) / rate. A backlog over its cap is dropped and counted, so
- * that a target that cannot keep up is reported as such and does not owe for ever. One thread. */
+ * interleave: worker w's k-th I/O is due at start + (k W + w) / rate. A backlog over its cap is given up and counted: for
+ * a user whose own requests expire. One thread. */
 #ifndef ENGINE_RATE_H
 #define ENGINE_RATE_H
 
@@ -20,11 +20,15 @@ static inline int64_t rate_due(const struct rate *r, uint64_t k) {
     return r->start + (int64_t)((unsigned __int128)(k * r->workers + r->worker) * 1000000000u / r->iops);
 }
 
-/* Cap: one second's worth of this worker's I/Os, at least 64. */
-static inline void rate_init(struct rate *r, uint64_t iops, unsigned worker, unsigned workers, int64_t start) {
-    uint64_t second = iops / (workers ? workers : 1);
-    *r = (struct rate){
-        .iops = iops, .worker = worker, .workers = workers, .start = start, .cap = second > 64 ? second : 64};
+/* `backlog`: ns worth of I/Os that may be owed, at least one I/O; 0: no cap. */
+static inline void rate_init(struct rate *r, uint64_t iops, unsigned worker, unsigned workers, int64_t start,
+                             uint64_t backlog) {
+    uint64_t cap = (uint64_t)((unsigned __int128)backlog * iops / 1000000000u / (workers ? workers : 1));
+    *r = (struct rate){.iops = iops,
+                       .worker = worker,
+                       .workers = workers,
+                       .start = start,
+                       .cap = !backlog ? UINT64_MAX : cap ? cap : 1};
     if (iops) r->due = rate_due(r, 0);
 }
 
@@ -32,10 +36,16 @@ static inline void rate_next(struct rate *r) {
     r->due = rate_due(r, ++r->k);
 }
 
+/* I/Os that are due at `now` and were not issued. */
+static inline uint64_t rate_owed(const struct rate *r, int64_t now) {
+    if (now < r->due) return 0;
+    return (uint64_t)((unsigned __int128)(uint64_t)(now - r->due) * r->iops / 1000000000u / r->workers) + 1;
+}
+
 /* Drops what is due over the cap at `now`; returns how many. */
 static inline uint64_t rate_drop(struct rate *r, int64_t now) {
     if (now <= r->due) return 0;
-    uint64_t owed = (uint64_t)((unsigned __int128)(uint64_t)(now - r->due) * r->iops / 1000000000u / r->workers) + 1;
+    uint64_t owed = rate_owed(r, now);
     if (owed <= r->cap) return 0;
     r->k += owed - r->cap;
     r->due = rate_due(r, r->k);

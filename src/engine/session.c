@@ -73,12 +73,28 @@ static void lose(struct session *s, struct target *t, const struct err *err) {
     note(s, err->status == STATUS_IO ? STATUS_IO : STATUS_TARGET, err);
 }
 
+static bool one_kind_of_data(const struct session *s) {
+    const struct pattern *p = s->plan->patterns.pattern;
+    for (size_t i = 1; i < s->plan->patterns.n; i++)
+        if (p[i].data.zeros != p->data.zeros || p[i].data.compress != p->data.compress ||
+            p[i].data.dedupe != p->data.dedupe)
+            return false;
+    return true;
+}
+
+/* The fill is made once, for all patterns: with the data that they ask for, if it is one kind. */
+static const struct data_choice *fill_data(const struct session *s) {
+    static const struct data_choice random;
+    return one_kind_of_data(s) ? &s->plan->patterns.pattern->data : &random;
+}
+
 static struct prepare prepare_for(struct session *s, unsigned ti, uint64_t from, uint64_t to) {
     return (struct prepare){.target = s->plan->targets[ti],
                             .from = from,
                             .to = to,
                             .seed = s->plan->seed,
                             .run_tag = plan_fill_tag(s->plan, ti),
+                            .data = *fill_data(s),
                             .note = s->plan->note ? s->plan->note[ti] : NULL,
                             .interrupted = s->interrupted,
                             .progress = session_on_bytes,
@@ -157,9 +173,14 @@ static int fill(struct session *s, unsigned i, struct err *err) {
     if (result != 0) return result;
     if (!same_object_before(s, i)) {
         session_enter(s, PHASE_FILL, t);
+        if (!one_kind_of_data(s))
+            say(s, "%s: the patterns ask for different data, and the fill is made once: it is random", t->label);
         struct prepare p = prepare_for(s, i, s->from, s->to);
         result = prepare_fill(&p, err);
     }
+    if (t->put_offs)
+        say(s, "%s: while it was filled it answered %llu times \"not now\"; %.3f s were spent waiting for it", t->label,
+            (unsigned long long)t->put_offs, (double)t->put_off_ns / NS_PER_SEC);
     t->unfilled = result != 0;
     t->filled = result == 0;
     if (result != 0 && s->hooks->not_filled) {
@@ -341,6 +362,17 @@ static void try_again(struct session *s, unsigned ti, unsigned round) {
     if (!t->lost && !place->prepared) (void)prepare_target(s, ti); /* interrupted: the run sees it too */
 }
 
+/* What was done to the target before, and went on before this run's own load. */
+static void take_preparation(struct target *t, const struct data_choice *data, struct record *r) {
+    r->prepare_retries = t->put_offs;
+    r->prepare_retry_ns = t->put_off_ns;
+    t->put_offs = t->put_off_ns = 0;
+    r->filled = (struct record_data){.known = t->filled,
+                                     .zeros = data->zeros,
+                                     .compress = (unsigned)data->compress,
+                                     .dedupe = (unsigned)data->dedupe};
+}
+
 static int one_run(struct session *s, unsigned ti, unsigned pi, unsigned round, unsigned order) {
     struct target *t = s->plan->targets[ti];
     const struct pattern *p = &s->plan->patterns.pattern[pi];
@@ -373,6 +405,7 @@ static int one_run(struct session *s, unsigned ti, unsigned pi, unsigned round, 
         s->place[ti].prepare_ns = 0;
         measure(s, ti, pi, round, r);
     }
+    take_preparation(t, fill_data(s), r);
     return s->hooks->run_done(s->hooks->arg, r);
 }
 

@@ -69,6 +69,7 @@ int worker_attach(struct worker *w, struct err *err) {
         return -1;
     }
     data_init(&w->data, w->run_tag, (uint64_t)w->index << 48, w->note);
+    data_choose(&w->data, &p->data);
     if (tracks_init(&w->tracks, w->backend, w->handle, w->n_points, w->series_interval_ns) != 0)
         return err_set(err, STATUS_TARGET, "no memory for the protocol's values");
     return 0;
@@ -174,8 +175,11 @@ static void fill(struct worker *w, int64_t now) {
             while (fill_one(w, 0, in_window)) {}
         return;
     }
-    uint64_t dropped = rate_drop(&w->rate, now);
-    if (in_window) w->counts.rate_missed += dropped;
+    uint64_t first = w->rate.k, dropped = rate_drop(&w->rate, now);
+    if (__builtin_expect(dropped && in_window, 0)) {
+        w->counts.rate_missed += dropped;
+        account_unsent(w, first, dropped, now);
+    }
     while (w->rate.due <= now && fill_one(w, w->rate.due, in_window)) rate_next(&w->rate);
 }
 
@@ -240,6 +244,23 @@ static void leave_behind(struct worker *w, int64_t now) {
     if (tail->abandoned_ns > tail->longest_ns) tail->longest_ns = tail->abandoned_ns;
 }
 
+/* What the schedule still owes when the window ends: the target's users wait for it. */
+static void end_rate(struct worker *w, int64_t now) {
+    int64_t end = now < w->t_end ? now : w->t_end;
+    if (!w->rate.iops || end <= w->t_window || w->budget == 0) return;
+    uint64_t owed = rate_owed(&w->rate, end - 1), left = UINT64_MAX;
+    if (w->budget != UINT64_MAX) left = w->budget / pattern_max_io(w->pattern) + 1;
+    if (owed > left) owed = left;
+    account_unsent(w, w->rate.k, owed, end);
+    w->counts.rate_unsent = owed;
+    for (unsigned i = 0; i < w->n_batch; i++) {
+        const struct request *r = w->batch[i];
+        if (r->op == IO_FLUSH) continue;
+        hist_record(&w->counts.op[r->op].lat, end - r->t_due);
+        w->counts.rate_unsent++;
+    }
+}
+
 static void drain(struct worker *w, int64_t now) {
     int64_t deadline = now + w->drain_limit;
     drop_batch(w);
@@ -291,7 +312,8 @@ static void end_watch(struct worker *w, int64_t now) {
 
 static void begin(struct worker *w) {
     const struct pattern *p = w->pattern;
-    rate_init(&w->rate, p->rate_iops, w->index, w->workers, w->t_start);
+    rate_init(&w->rate, p->rate_iops, w->index, w->workers, w->t_start, p->rate_backlog ? p->rate_backlog : p->runtime);
+    w->unsent = w->stream;
     w->t_over = w->t_end;
     w->budget = UINT64_MAX;
     uint64_t amount = p->io_size ? p->io_size : p->loops * w->size;
@@ -319,6 +341,7 @@ void worker_loop(struct worker *w) {
         if (!reap(w, timeout > 0 ? timeout : 0, &now)) break;
     }
     end_watch(w, now);
+    end_rate(w, now);
     if (w->lost) now = collect_lost(w);
     if (w->budget == UINT64_MAX && now < w->t_end)
         w->depth.to = w->t_over = w->t_end = now; /* the window is what was measured */

@@ -27,7 +27,7 @@ struct worker_counts { /* what the window, the tail and the whole run add up to 
     uint64_t failed, short_ios;
     int64_t failed_ns;
     struct record_tail tail;
-    uint64_t rate_missed;
+    uint64_t rate_missed, rate_unsent; /* due and never sent: given up over rate_backlog; owed at the end */
     int64_t submit_ns;
     uint64_t writes, writes_stable, flushes; /* completed well, in any phase: for the durability class */
     uint64_t ios_completed;                  /* in any phase, flushes included */
@@ -70,6 +70,7 @@ struct worker {
     /* the loop's own */
     struct stream stream;
     struct rate rate;
+    struct stream unsent; /* of I/Os that are due and never sent: only their kind counts */
     struct context *context;
     struct request *requests, **free, **batch;
     struct completion *done;

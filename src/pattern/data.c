@@ -12,7 +12,7 @@
 #define TAG        (WORDS - 1)
 #define PIECE      (MARK_STEP / DATA_SECTOR) /* sectors under one key */
 #define BASE_BITS  5                         /* of the choice where in the base a piece begins */
-#define BASE       ((1u << BASE_BITS) + PIECE - 1) /* sectors: 20 KiB stay in the first cache */
+#define BASE       DATA_BASE                 /* 20 KiB stay in the first cache */
 #define SEED       0x6a09e667f3bcc908ULL
 #define TAG_KEY    0xc3a5c85c97cb3127ULL /* so that neither zeros nor small numbers carry their tag by chance */
 #define SPREAD     0x9e3779b97f4a7c15ULL
@@ -20,6 +20,7 @@
 #define NOTE_AT    DATA_NOTE_AT /* behind the mark: a word of magic and length, then the note */
 
 _Static_assert(NOTE_AT == MARK_SIZE + 8, "behind the mark, and a word of magic and length");
+_Static_assert(BASE == (1u << BASE_BITS) + PIECE - 1, "a piece may begin at each of the places");
 _Static_assert(NOTE_AT + DATA_NOTE_MAX <= 8 * TAG, "a note lies in its block's first sector");
 
 /* ---- the base ---- */
@@ -27,7 +28,6 @@ _Static_assert(NOTE_AT + DATA_NOTE_MAX <= 8 * TAG, "a note lies in its block's f
 static struct {
     uint64_t word[BASE * WORDS] __attribute__((aligned(64)));
     uint64_t sum[BASE]; /* of each sector, see below */
-    uint64_t keys;      /* the sum of all words' polynomials: bit n stands for x^n */
     data_fill *fill;
 } base;
 static pthread_once_t base_once = PTHREAD_ONCE_INIT;
@@ -60,10 +60,10 @@ static uint64_t sum_words(const void *sector) {
     return sum;
 }
 
-/* What 63 words that are all this key add to a sum. */
-static inline uint64_t sum_of_key(uint64_t key) {
+/* What words that are all this key add to a sum; `keys`: the sum of their polynomials. */
+static inline uint64_t sum_of_key(uint64_t keys, uint64_t key) {
     uint64_t sum = 0;
-    for (uint64_t left = base.keys; left; left &= left - 1) sum ^= rotate(key, (unsigned)__builtin_ctzll(left));
+    for (uint64_t left = keys; left; left &= left - 1) sum ^= rotate(key, (unsigned)__builtin_ctzll(left));
     return sum;
 }
 
@@ -76,6 +76,14 @@ static inline size_t begin_of(uint64_t key) {
     return (size_t)(key * SPREAD >> (64 - BASE_BITS));
 }
 
+/* The same of all words of a sector but the tag. Their polynomials come to 1 + x^8 + x^10 + x^12 + ... + x^22, for most
+ * powers occur an even number of times. */
+static inline uint64_t sum_of_all(uint64_t key) {
+    uint64_t sum = key ^ rotate(key, 8);
+    for (unsigned n = 10; n <= 22; n += 2) sum ^= rotate(key, n);
+    return sum;
+}
+
 /* Fills whole sectors, tags and all, and returns the first one's sum.
  *
  * Four words at once, for which the compiler takes what the function may use; buffers have any alignment. */
@@ -85,7 +93,7 @@ typedef uint64_t word1 __attribute__((aligned(1), may_alias));
 static inline __attribute__((always_inline)) uint64_t fill_sectors(void *buf, size_t sectors, uint64_t key) {
     const size_t from = begin_of(key);
     const words4 *in = (const words4 *)(const void *)(base.word + from * WORDS);
-    const uint64_t *sum = base.sum + from, keys = sum_of_key(key);
+    const uint64_t *sum = base.sum + from, keys = sum_of_all(key);
     words4 *out = buf;
 
     for (size_t s = 0; s < sectors; s++, in += WORDS / 4, out += WORDS / 4) {
@@ -111,7 +119,6 @@ static void make_base(void) {
     rng_seed(&rng, SEED);
     rng_fill(&rng, base.word, sizeof(base.word));
     for (unsigned s = 0; s < BASE; s++) base.sum[s] = sum_words(base.word + s * WORDS);
-    for (unsigned i = 0; i < TAG; i++) base.keys ^= part(1, i);
     base.fill = fill_any;
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2")) base.fill = fill_avx2;
@@ -144,9 +151,86 @@ static __attribute__((noinline)) void fill_rest(struct data *d, void *buf, size_
     memcpy(buf, last, len);
 }
 
+/* ---- other data than random ---- */
+
+void data_choose(struct data *d, const struct data_choice *choice) {
+    unsigned random = (unsigned)((100 - choice->compress) * WORDS + 50) / 100; /* words of a sector, with its tag */
+
+    d->choice = *choice;
+    d->chosen = choice->zeros || choice->compress || choice->dedupe;
+    d->words = random < 2 ? 1 : random - 1;
+    d->keys = 0;
+    for (unsigned i = 0; i < d->words; i++) d->keys ^= part(1, i);
+    for (unsigned s = 0; s < BASE; s++) {
+        d->sum[s] = 0;
+        for (unsigned i = 0; i < d->words; i++) d->sum[s] ^= part(base.word[s * WORDS + i], i);
+    }
+}
+
+/* As fill_sectors, with zeros behind the first words. */
+static uint64_t fill_compressible(const struct data *d, void *buf, size_t sectors, uint64_t key) {
+    const uint64_t *sum = d->sum + begin_of(key), keys = sum_of_key(d->keys, key);
+    word1 *out = buf;
+
+    uint64_t first = d->fill(buf, sectors, key);
+    if (d->words == TAG) return first;
+    for (size_t s = 0; s < sectors; s++, out += WORDS) {
+        memset(out + d->words, 0, 8 * (TAG - d->words));
+        out[TAG] = tag_of(sum[s] ^ keys);
+    }
+    return *sum ^ keys;
+}
+
+/* Does the next write repeat an earlier one? The same for the same number of it. */
+static bool repeats(struct data *d) {
+    uint64_t draw = rng_mix(d->seed ^ ~++d->writes) >> 32;
+    return d->fresh_end > d->fresh && draw * 100 >> 32 < d->choice.dedupe;
+}
+
+/* The block with the note is always ours. */
+static void make_noted(struct data *d, void *at, size_t piece) {
+    size_t random = d->choice.zeros ? DATA_SECTOR : piece;
+    uint64_t sum = d->fill(at, random / DATA_SECTOR, rng_mix(d->seed + d->counter));
+    put_mark(at, d->run, d->counter++, sum);
+    data_put_note(at, d->note->bytes, d->note->len);
+    memset((unsigned char *)at + random / DATA_SECTOR * DATA_SECTOR, 0, piece - random / DATA_SECTOR * DATA_SECTOR);
+}
+
+static __attribute__((noinline)) void make_chosen(struct data *d, void *buf, uint64_t offset, size_t len) {
+    const bool again = d->choice.dedupe && !d->choice.zeros && repeats(d);
+    uint64_t old = d->fresh, begin = d->counter;
+    unsigned char *at = buf;
+
+    for (size_t left = len; left > 0;) {
+        size_t piece = MARK_STEP - (offset & (MARK_STEP - 1));
+        if (piece > left) piece = left;
+        if (offset == d->note_at && piece >= DATA_SECTOR) {
+            make_noted(d, at, piece);
+        } else if (d->choice.zeros) {
+            memset(at, 0, piece);
+        } else {
+            uint64_t counter = again && old < d->fresh_end ? old++ : d->counter++;
+            uint64_t key = rng_mix(d->seed + counter);
+            uint64_t sum = fill_compressible(d, at, piece / DATA_SECTOR, key);
+            if ((offset & (MARK_STEP - 1)) == 0 && piece >= DATA_SECTOR) put_mark(at, d->run, counter, sum);
+            if (piece % DATA_SECTOR) fill_rest(d, at + piece - piece % DATA_SECTOR, piece % DATA_SECTOR, key);
+        }
+        at += piece;
+        offset += piece;
+        left -= piece;
+    }
+    if (again) return;
+    d->fresh = begin;
+    d->fresh_end = d->counter;
+}
+
 void data_make(struct data *d, void *buf, uint64_t offset, size_t len) {
     unsigned char *at = buf;
 
+    if (__builtin_expect(d->chosen, 0)) {
+        make_chosen(d, buf, offset, len);
+        return;
+    }
     for (size_t left = len; left > 0;) {
         size_t piece = MARK_STEP - (offset & (MARK_STEP - 1));
         if (piece > left) piece = left;

@@ -3,7 +3,8 @@
  *
  * Every write carries bytes of its own, whatever the depth, the sizes and the mix: random ones, made in the request's
  * buffer when it is submitted, so that nothing compresses, nothing can be deduplicated, and nothing that was read is
- * written back. They are words of a fixed random base, each xor the write's random key.
+ * written back. They are words of a fixed random base, each xor the write's random key. Who asks for it (struct
+ * data_choice) gets sectors whose later part is zeros, writes that repeat an earlier one, or zeros.
  *
  * Each sector of 512 bytes proves itself: its last 8 bytes are a tag over the other 504, and so what is left of a block
  * after smaller or unaligned writes is still known, and one foreign sector among ours is too. At every multiple of 4096
@@ -31,7 +32,20 @@ struct data_note {
     size_t known_at, known_len; /* of them, those by which the object is known again: equal in all notes of one invocation */
 };
 
+/* Other data than random. In percent, of fio's keys of these names.
+ *
+ * Compressible sectors end in zeros, but for their tags, and prove themselves like all others. A repeated write carries
+ * the mark, and so the number, of the one that it repeats. Zeros prove nothing: only the block with the note is ours
+ * then, and by it and zeros alone the object is known again. */
+struct data_choice {
+    uint64_t compress; /* of each sector, zeros; at least 16 bytes of it are none */
+    uint64_t dedupe;   /* of the writes, those that repeat the last one that did not */
+    bool zeros;        /* nothing but zeros; the other two are not looked at */
+};
+
 typedef uint64_t data_fill(void *buf, size_t sectors, uint64_t key);
+
+#define DATA_BASE 39u /* sectors of the base */
 
 struct data { /* what one writer needs; nothing in it is allocated */
     data_fill *fill; /* the way of this CPU */
@@ -39,11 +53,18 @@ struct data { /* what one writer needs; nothing in it is allocated */
     uint64_t note_at; /* UINT64_MAX: no note */
     uint64_t seed, counter;
     uint32_t run;
+    bool chosen; /* data_choose: the rest holds */
+    struct data_choice choice;
+    unsigned words;                    /* random ones at the start of each sector */
+    uint64_t keys, sum[DATA_BASE];     /* as those of the base, of so many words */
+    uint64_t writes, fresh, fresh_end; /* writes so far; the numbers of the last one that repeated nothing */
 };
 
 /* `run` tells runs apart. `counter`: where this writer's numbers begin, less than 2^56; it takes one for each piece of
  * up to 4096 bytes, and no other writer of the run may come to the same ones. `note` may be NULL. */
 void data_init(struct data *d, uint32_t run, uint64_t counter, const struct data_note *note);
+/* After data_init: what is made from now on. */
+void data_choose(struct data *d, const struct data_choice *choice);
 /* Makes the `len` bytes that go to `offset` (both multiples of 512; what of `len` is less than a sector is random, and
  * proves nothing). The same calls make the same bytes. Data path: about 60 ns for 4 KiB. */
 void data_make(struct data *d, void *buf, uint64_t offset, size_t len);

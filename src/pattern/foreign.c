@@ -24,7 +24,9 @@ struct foreign_key {
 #define FOREIGN_DEPTH  "every slot that comes free is used at once, so that the depth is what iodepth= says"
 #define FOREIGN_STEADY "the window is as long as runtime= says, so that all targets are measured equally long"
 #define FOREIGN_LOGS   "the series of every run is in the result"
-#define FOREIGN_DATA   "written data is always fresh, random and incompressible"
+#define FOREIGN_DATA                                                                                                   \
+    "every write carries new data; it is random unless buffer_compress_percentage=, dedupe_percentage= or "            \
+    "zero_buffers=1 ask for other"
 
 static const struct foreign_key foreign_keys[] = {
     {"direct", "1", "I/O goes past the client's page cache wherever that can be done",
@@ -89,9 +91,11 @@ static const struct foreign_key foreign_keys[] = {
     {"ss", NULL, NULL, FOREIGN_STEADY},
     {"ss_*", NULL, NULL, FOREIGN_STEADY},
     {"steadystate*", NULL, NULL, FOREIGN_STEADY},
-    {"zero_buffers", "0", NULL, FOREIGN_DATA "; zeros measure how an array avoids writing"},
-    {"buffer_*", NULL, NULL, FOREIGN_DATA},
-    {"dedupe_*", "0", NULL, FOREIGN_DATA},
+    {"buffer_compress_chunk", "512", NULL, "each sector of 512 bytes has its share of zeros, and proves itself"},
+    {"buffer_pattern*", NULL, NULL, FOREIGN_DATA},
+    {"dedupe_mode", "repeat", NULL, "a write repeats the last one that repeated nothing"},
+    {"dedupe_global", "0", NULL, "each worker repeats its own writes"},
+    {"dedupe_working_set_percentage", NULL, NULL, "a write repeats the last one that repeated nothing (fio's repeat)"},
     {"zonemode", "none", NULL, "there are no zones"},
     {"zone*", "0", NULL, "there are no zones"},
     {"wait_for", NULL, NULL, "patterns run one after another, in the order of the file"},

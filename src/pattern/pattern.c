@@ -211,6 +211,14 @@ static int pattern_check_cache(struct pattern *p, struct err *err) {
     return 0;
 }
 
+static int pattern_check_data(struct pattern *p, struct err *err) {
+    if (p->data.compress == 100) p->data.zeros = true;
+    if (!p->data.zeros || (!p->data.dedupe && p->data.compress % 100 == 0)) return 0;
+    return err_set(err, STATUS_USAGE, "%s leaves nothing but zeros to write, which %s does not go with; drop one",
+                   p->data.compress == 100 ? "buffer_compress_percentage=100" : "zero_buffers=1",
+                   p->data.dedupe ? "dedupe_percentage" : "buffer_compress_percentage");
+}
+
 static int pattern_check_readahead(const struct pattern *p, struct err *err) {
     char size[32], block[32];
     if (!p->readahead || p->readahead >= pattern_max_io(p)) return 0;
@@ -237,7 +245,7 @@ int pattern_finish(struct pattern *p, struct err *err) {
     char safe[80];
     if (!p->name || !*p->name) return err_set(err, STATUS_USAGE, "name: a pattern needs a name");
     if (pattern_make_rows(p, err) == 0 && pattern_check_end(p, err) == 0 && pattern_check_cache(p, err) == 0 &&
-        pattern_check_size(p, err) == 0 && pattern_check_readahead(p, err) == 0)
+        pattern_check_size(p, err) == 0 && pattern_check_readahead(p, err) == 0 && pattern_check_data(p, err) == 0)
         return 0;
     return err_prefix(err, "pattern '%s'", text_safe(safe, sizeof(safe), p->name, strlen(p->name)));
 }
@@ -256,6 +264,10 @@ void pattern_remarks(const struct pattern *p, uint64_t keys, char *note, size_t 
         pattern_note(note, len, "fsync has no effect: nothing is written");
     if (keys_given(&asked, "end_fsync") && p->end_fsync && !writes)
         pattern_note(note, len, "end_fsync has no effect: nothing is written");
+    if (keys_given(&asked, "buffer_compress_percentage") && p->data.compress == 100)
+        pattern_note(note, len, "buffer_compress_percentage=100 is zero_buffers=1");
+    if (keys_given(&asked, "rate_backlog") && !p->rate_iops)
+        pattern_note(note, len, "rate_backlog has no effect without rate_iops");
     if (keys_given(&asked, "evict") && p->evict && p->cache != CACHE_COLD)
         pattern_note(note, len, "evict has no effect without cache=cold");
     if (keys_given(&asked, "readahead") && p->readahead && !pattern_reads(p))

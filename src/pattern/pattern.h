@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "option/option.h"
+#include "pattern/data.h"
 
 #define PATTERN_ROWS 64 /* lines of an access specification; entries of each list of bssplit */
 #define PATTERN_ALL_ROWS (2 * PATTERN_ROWS) /* bssplit with a list for reads and another for writes */
@@ -69,6 +70,8 @@ struct pattern {
     struct pattern_cpus cpus;    /* worker w is pinned to cpu[w % n]; n 0: the scheduler decides */
     uint64_t readahead;          /* bytes of the client's largest readahead window; 0: none */
     uint64_t rate_iops;          /* per target; 0: closed loop */
+    uint64_t rate_backlog;       /* ns of I/Os that may be owed; 0: the window's length */
+    struct data_choice data;     /* what is written; zeros is also set by compress 100 (pattern_finish) */
     int sync;                    /* enum io_sync */
     uint64_t fsync;              /* a flush after every N completed writes; 0: none */
     bool end_fsync;

@@ -60,13 +60,18 @@ static void add_rounds(const json_t *document, const char *name, char *buf, size
 /* The cache policy and the data as they were in effect: what a run says counts, not the key. */
 static void add_in_effect(const json_t *document, const char *name, const json_t *pattern, char *buf, size_t len) {
     size_t at = 0;
-    const char *cache = NULL, *entropy = NULL;
+    const char *cache = NULL, *entropy = NULL, *filled = NULL;
+    char data[100];
     const json_t *run;
     while ((run = next_of(view_at(document, "runs"), name, &at))) {
         if (!cache) cache = view_text(run, "cache");
         if (!entropy) entropy = view_text(run, "entropy");
+        if (!filled) filled = view_text(run, "filled");
     }
-    if (entropy) add(buf, len, "data %s; ", !strcmp(entropy, "random") ? "random" : "not random");
+    if (entropy) add(buf, len, "data %s; ", text_safe(data, sizeof data, entropy, SIZE_MAX));
+    /* What is read: random, unless it was asked for and no write says the same. */
+    if (filled && strcmp(filled, entropy ? entropy : "random") != 0)
+        add(buf, len, "filled with data %s; ", text_safe(data, sizeof data, filled, SIZE_MAX));
     add(buf, len, "cache %s; ",
         !cache || !strcmp(cache, "asis") ? "as it is"
         : !strcmp(cache, "warm")         ? "warm"

@@ -98,11 +98,16 @@ static double check_zeros(const json_t *run, char *buf, size_t len) {
 }
 
 static double check_rate(const json_t *run, char *buf, size_t len) {
-    uint64_t missed = view_uint(run, "rate_missed");
+    uint64_t missed = view_uint(run, "rate_missed"), never = missed + view_uint(run, "rate_unsent");
+    char given_up[100] = "";
+    if (!json_is_true(json_object_get(run, "lat_lower_bound"))) return 0;
     if (missed)
-        snprintf(buf, len, "rate missed: %" PRIu64 " I/O%s dropped from the backlog of those that were due", missed,
-                 plural(missed));
-    return (double)missed;
+        snprintf(given_up, sizeof given_up, " (%" PRIu64 " were given up: owed for longer than rate_backlog)", missed);
+    snprintf(buf, len,
+             "rate missed: %" PRIu64 " I/O%s due and never sent%s: until then they count in the latencies, which are "
+             "lower bounds",
+             never, never == 1 ? " was" : "s were", given_up);
+    return (double)never;
 }
 
 static double check_submit(const json_t *run, char *buf, size_t len) {
@@ -191,6 +196,18 @@ static double check_retries(const json_t *run, char *buf, size_t len) {
              total, plural(total), list, at ? ")" : "",
              figure_time(waited, sizeof waited, view_number(run, "protocol/retry_wait_ns")));
     return (double)total;
+}
+
+/* The same before the run: while the target was filled, and its record of who writes was made. */
+static double check_prepare_retries(const json_t *run, char *buf, size_t len) {
+    uint64_t n = view_uint(run, "prepare_retries");
+    char waited[40];
+    if (n)
+        snprintf(buf, len,
+                 "%" PRIu64 " answer%s of \"try again later\" while the target was prepared: %s were spent waiting, before "
+                 "the run",
+                 n, plural(n), figure_time(waited, sizeof waited, view_number(run, "prepare_retry_ns")));
+    return (double)n;
 }
 
 /* READs and WRITEs that the server answered in part (NFS). */
@@ -342,7 +359,7 @@ static double check_grown(const json_t *run, char *buf, size_t len) {
 
 static double (*const checks[])(const json_t *, char *, size_t) = {
     check_lost,    check_interrupted,    check_errors,    check_run_error,   check_holes, check_zeros, check_rate,
-    check_submit,  check_depth, check_command_window, check_tail,      check_abandoned,   check_retries,
+    check_submit,  check_depth, check_command_window, check_tail,      check_abandoned,   check_retries,   check_prepare_retries,
     check_parts,   check_reserved_ports, check_wire,      check_littles_law, check_cpu,
     check_settled, check_flush,          check_end_flush, check_readahead,   check_wire_law,
     check_grown,

@@ -313,6 +313,8 @@ static void put_identity(struct fields *f, const struct record *r) {
 static void put_times(struct fields *f, const struct record *r) {
     fields_ns(f, "started_ns", r->started_ns);
     fields_ns(f, "prepare_ns", r->prepare_ns);
+    fields_count(f, "prepare_retries", r->prepare_retries);
+    fields_count(f, "prepare_retry_ns", r->prepare_retry_ns);
     fields_ns(f, "flush_ns", r->flush_ns);
     fields_ns(f, "settle_ns", r->settle_ns);
     fields_ns(f, "settle_read_ns", r->settle_read_ns);
@@ -321,6 +323,22 @@ static void put_times(struct fields *f, const struct record *r) {
     fields_ns(f, "ramp_ns", r->ramp_ns);
     fields_ns(f, "window_ns", r->window_ns);
     fields_ns(f, "end_flush_ns", r->end_flush_ns);
+}
+
+/* "": unknown, or none. */
+static const char *entropy(const struct record_data *d, char *buf, size_t len) {
+    char compress[40] = "", dedupe[40] = "";
+    if (d->compress) snprintf(compress, sizeof compress, "%u %% compressible", d->compress);
+    if (d->dedupe) snprintf(dedupe, sizeof dedupe, "%u %% duplicates", d->dedupe);
+    if (!d->known)
+        buf[0] = '\0';
+    else if (d->zeros)
+        snprintf(buf, len, "zeros");
+    else if (!d->compress && !d->dedupe)
+        snprintf(buf, len, "random");
+    else
+        snprintf(buf, len, "%s%s%s", compress, d->compress && d->dedupe ? ", " : "", dedupe);
+    return buf;
 }
 
 static void put_load(struct fields *f, const struct record *r) {
@@ -334,7 +352,9 @@ static void put_load(struct fields *f, const struct record *r) {
     fields_put(f, "littles_law", littles_law(r));
     fields_count(f, "ios_generated", r->ios_generated);
     fields_word(f, "durability", io_durability_name(r->durability));
-    fields_word(f, "entropy", r->written_random ? "random" : "");
+    char data[100];
+    fields_word(f, "entropy", entropy(&r->written, data, sizeof data));
+    fields_word(f, "filled", entropy(&r->filled, data, sizeof data));
     fields_text(f, "cache", caches[r->cache]);
     fields_real(f, "holes", r->holes);
     fields_count(f, "blocks_sampled", r->blocks_sampled);
@@ -357,6 +377,8 @@ static void put_figures(struct fields *f, const struct record *r) {
     fields_put(f, "errors", errors(&r->errors));
     fields_put(f, "error_texts", error_texts(&r->errors));
     fields_count(f, "rate_missed", r->rate_missed);
+    fields_count(f, "rate_unsent", r->rate_unsent);
+    fields_bool(f, "lat_lower_bound", r->lat_lower_bound);
     fields_put(f, "cpu", cpu(r));
     fields_put(f, "worker_cpus", worker_cpus(r));
     fields_put(f, "protocol", protocol(r));

@@ -65,6 +65,12 @@ struct record_cpu {
     int64_t host_busy_ns, host_ns;    /* of all CPUs: everything but idle and iowait; and elapsed times the CPUs. 0: unknown */
 };
 
+struct record_data {         /* what is written, or was */
+    bool known;              /* false: nothing, or nobody knows */
+    bool zeros;              /* else random, but for: */
+    unsigned compress, dedupe; /* percent of each sector that is zeros; of the writes that repeat another's data */
+};
+
 #define RECORD_MARKS 48
 
 struct record {
@@ -76,6 +82,7 @@ struct record {
     int64_t started_ns;      /* on the plan's clock, since the plan began */
     int64_t prepare_ns, flush_ns, settle_ns, ramp_ns, window_ns; /* window_ns: measured */
     int64_t settle_read_ns, idle_read_ns;   /* depth-1 read when settled, and idle at the plan's start; 0: not done */
+    uint64_t prepare_retries, prepare_retry_ns; /* answers "not now" to what prepared the target, and the pauses */
     bool settled;            /* within twice the idle latency before the deadline */
     int64_t end_flush_ns;    /* end_fsync: the flush after the drain; 0: none */
 
@@ -88,7 +95,8 @@ struct record {
     uint64_t ios_generated;
 
     enum io_durability durability;
-    bool written_random;     /* entropy of the data */
+    struct record_data written; /* by this run */
+    struct record_data filled;  /* into the working set, by the plan before its first run */
     int cache;               /* enum pattern_cache as it was in effect */
     double holes;            /* share of the working set without storage behind it; NAN: unknown */
     unsigned blocks_sampled, zeros_sampled; /* looked at before the first run, and zeros among them; 0, 0: not looked */
@@ -100,7 +108,9 @@ struct record {
     uint64_t short_ios;
     struct kinds errors;     /* counts by kind, ramp and tail included */
     struct record_tail tail;
-    uint64_t rate_missed;    /* due I/Os dropped from a backlog that was over its cap */
+    uint64_t rate_missed;    /* due I/Os that were given up over rate_backlog */
+    uint64_t rate_unsent;    /* due and not yet sent at the window's end; both count in `lat` until then */
+    bool lat_lower_bound;    /* ... and are so many that its figures are lower bounds */
     int64_t submit_ns;       /* inside submit, sum over the workers, in the window */
     struct record_cpu cpu;
     double own_ns_per_io;    /* CPU ns per I/O that samedisk's own loop takes, measured without I/O; NAN: unknown */

@@ -18,6 +18,7 @@ struct row {
     size_t n;
     enum run_status status; /* the worst of all */
     const char *durability; /* the weakest; NULL: no writes */
+    const char *entropy, *filled; /* of what was written by it, and before it; NULL: nothing, or nobody knows */
     double holes, median_iops, reads;
     uint64_t errors;
     json_t *json; /* borrowed */
@@ -97,6 +98,8 @@ static void look_at_runs(struct row *row) {
         const char *kind;
         json_t *count;
         row->durability = weaker(row->durability, view_text(run, "durability"));
+        if (view_text(run, "entropy")) row->entropy = view_text(run, "entropy");
+        if (view_text(run, "filled")) row->filled = view_text(run, "filled");
         row->holes = fmax(row->holes, view_number(run, "holes"));
         row->reads += view_number(run, "read/ios");
         json_object_foreach(json_object_get(run, "errors"), kind, count) row->errors +=
@@ -159,6 +162,10 @@ static const char *fault(const struct row *row) {
     return NULL;
 }
 
+static bool both_and_other(const char *a, const char *b) {
+    return a && b && strcmp(a, b) != 0;
+}
+
 /* Why the two may not be set against each other; "" if they may. */
 static void why_not(const struct row *row, const struct row *ref, char *buf, size_t len) {
     const char *own = fault(row), *refs = ref ? fault(ref) : NULL;
@@ -171,6 +178,8 @@ static void why_not(const struct row *row, const struct row *ref, char *buf, siz
     else if ((row->durability || ref->durability) &&
              strcmp(row->durability ? row->durability : "", ref->durability ? ref->durability : "") != 0)
         snprintf(buf, len, "durability");
+    else if (both_and_other(row->entropy, ref->entropy) || both_and_other(row->filled, ref->filled))
+        snprintf(buf, len, "data");
     else if (!same_load(row, ref))
         snprintf(buf, len, "not the same load");
     else

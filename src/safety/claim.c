@@ -59,6 +59,7 @@ int claim_read(const struct claim *c, struct claim_block *out, struct err *err) 
     memset(out, 0, sizeof(*out));
     if (open_io(c, false, &io, &buf, err) != 0) return failed(c, "reading", err);
     int rc = blockio_read(io, c->at, buf, c->unit, err);
+    blockio_put_offs(io, &c->target->put_offs, &c->target->put_off_ns);
     blockio_close(io);
     if (rc == 0) look(c, buf, out);
     free(buf);
@@ -85,6 +86,7 @@ int claim_write(struct claim *c, const struct owner *o, const struct claim_block
     data_make(&data, buf, c->at, c->unit);
     if (rc == 0) rc = blockio_write(io, c->at, buf, c->unit, err);
     if (rc == 0 && c->target->facts.can_flush) rc = blockio_flush(io, NULL, err);
+    blockio_put_offs(io, &c->target->put_offs, &c->target->put_off_ns);
     blockio_close(io);
     free(buf);
     return rc == 0 ? 0 : failed(c, "writing", err);

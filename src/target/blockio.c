@@ -167,6 +167,15 @@ void blockio_close(struct blockio *b) {
     free(b);
 }
 
+void blockio_put_offs(struct blockio *b, uint64_t *n, uint64_t *ns) {
+    struct kv counted = {0};
+    if (!b->backend->counters) return;
+    b->backend->counters(b->context, &counted);
+    *n += kv_get_uint(&counted, "retries", 0);
+    *ns += kv_get_uint(&counted, "retry_wait_ns", 0);
+    kv_free(&counted);
+}
+
 /* ---- errors ---- */
 
 static const char *op_words(enum io_op op) {

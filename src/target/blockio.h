@@ -28,6 +28,8 @@ void blockio_close(struct blockio *b);
 #define BLOCKIO_PATIENCE (500 * NS_PER_MS)
 /* Samples are read so many at a time: over a long way what counts is the number of round trips. */
 #define BLOCKIO_LOOK_DEPTH 64u
+/* Adds up how many of its requests were answered "not now" so far and sent again, and the pauses before that, ns. */
+void blockio_put_offs(struct blockio *b, uint64_t *n, uint64_t *ns);
 /* Reads or writes [offset, offset+len) whole, in pieces of max_io, any len and offset that are multiples of the block
  * (a shorter last piece at the object's end is allowed where the block is 1). Error: STATUS_TARGET or STATUS_IO, with
  * kind. */

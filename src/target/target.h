@@ -36,6 +36,8 @@ struct target {
     int64_t read_ns;   /* of a read of 4 KiB at depth 1, when it was opened; 0: unknown */
     int64_t attach_ns; /* of attaching and detaching a context then */
     bool silent;       /* I/Os to it were given up without an answer */
+    uint64_t put_offs, put_off_ns; /* answers "not now" while it was filled and the record of who writes was made, and
+                                      the pauses before those requests were sent again; not yet in a result */
     bool lost;     /* nothing more is tried on it */
     char lost_reason[512];
 };

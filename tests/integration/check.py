@@ -250,6 +250,21 @@ def ours(path, kept):
         say("%d sectors were written, %d different ones" % (n, len(seen)))
 
 
+def chosen(path, low, high):
+    """Every sector of the file proves itself or is zero; of its blocks, low to high percent are copies of others."""
+    seen, n = set(), 0
+    for at, b in blocks(path, 0, os.path.getsize(path)):
+        n += 1
+        seen.add(b)
+        for i in range(0, STEP, SECTOR):
+            sector = b[i:i + SECTOR]
+            if sector.strip(b"\0") and (tag(sector) != sector[-8:] or (i == 0 and sector[:5] != MAGIC)):
+                return say("the sector at %d of %s is not ours" % (at + i, path))
+    copies = 100 * (n - len(seen)) / n
+    if not number(low) <= copies <= number(high):
+        say("%d of %d blocks are different ones: %.1f %% are copies" % (len(seen), n, copies))
+
+
 def marked(start, end, *paths):
     """In each file, every block of [start, end) carries the mark and proves itself, none is like another, and none can
     be compressed."""
@@ -333,7 +348,7 @@ def serve(how, port_file):
 
 
 def main():
-    functions = (true, schema, document, counts, sound, same_load, table, marked, ours, zero, same_places, serve)
+    functions = (true, schema, document, counts, sound, same_load, table, marked, chosen, ours, zero, same_places, serve)
     globals_by_name = {f.__name__: f for f in functions}
     globals_by_name[sys.argv[1]](*sys.argv[2:])
     for w in wrong[:20]:

@@ -198,7 +198,8 @@ full() {
 	json "$1: no space: counted by kind, and not in IOPS" r.json 'd["status"] == "errors"' \
 		"runs['$2']['status'] == 'errors'" "[k[:len('$4')] for k in runs['$2']['errors']] == ['$4']" \
 		"0 < runs['$2']['failed'] + runs['$2']['tail']['errors'] == sum(runs['$2']['errors'].values())" \
-		"0 < runs['$2']['write']['ios'] == runs['$2']['write']['lat_ns']['n']" \
+		"0 < runs['$2']['write']['ios'] == runs['$2']['write']['clat_ns']['n']" \
+		"runs['$2']['write']['lat_ns']['n'] - runs['$2']['rate_unsent'] == runs['$2']['write']['ios']" \
 		"runs['$2']['write']['ios'] == sum(runs['$2']['series']['write_ios'])" \
 		"runs['$2']['write']['ios'] + sum(runs['$2']['errors'].values()) <= runs['$2']['ios_generated']" \
 		"runs['$2']['failed'] == sum(runs['$2']['series']['errors'])" \

@@ -79,6 +79,16 @@ for engine in native libnfs; do
 	test_that "every third answer is JUKEBOX ($engine): the row says it" grep -qE \
 		'x: [0-9]+ answers of "try again later" \([0-9]+ JUKEBOX\): the I/Os waited .*s in all' "$out"
 
+	# What asks before the run, for the fill and for the record of who writes, is told the same.
+	told 'every third answer is JUKEBOX, of a fill too' $engine 0 --hostile jukebox --every 3 -- --prepare fill
+	json "a fill that is put off ($engine): counted apart from the run" r.json "runs['x']['prepare_retries'] > 2" \
+		"runs['x']['prepare_retry_ns'] >= 1000000 * runs['x']['prepare_retries']" \
+		"runs['x']['filled'] == runs['x']['entropy'] == 'random'"
+	test_that "a fill that is put off ($engine): said at once" grep -qE \
+		'x: while it was filled it answered [0-9]+ times "not now"; [0-9.]+ s were spent waiting' "$err"
+	test_that "a fill that is put off ($engine): the row says it" grep -qE \
+		'x: [0-9]+ answers of "try again later" while the target was prepared: .*before the run' "$out"
+
 	told 'nothing but JUKEBOX' $engine 2 --hostile jukebox --only write --after 101 -- \
 		--rw randwrite --io_size 432k --set x.timeout=1s
 	json "nothing but JUKEBOX ($engine): tried until the timeout, then an error of that I/O" r.json \

@@ -26,7 +26,7 @@ static inline struct record *madeup_run(const char *pattern, const char *target,
     r->depth_achieved = r->depth_little = 2.0 * ios * (double)ns / NS_PER_SEC;
     r->ios_generated = 2 * ios + 64;
     r->durability = DURABILITY_CLAIMS_STABLE;
-    r->written_random = true;
+    r->written.known = true;
     r->holes = 0;
     r->settled = true;
     r->wire_ios_per_io = 1;

@@ -241,6 +241,104 @@ static void a_mark_must_stand_where_one_belongs(void **state) {
     assert_int_equal(data_look(block, 0, 777), DATA_FOREIGN);
 }
 
+/* ---- other data than random ---- */
+
+static void compressible_sectors_prove_themselves(void **state) {
+    static unsigned char buf[16 * STEP];
+    struct data d;
+    (void)state;
+    for (unsigned percent = 1; percent < 100; percent += 7) {
+        const struct data_choice choice = {.compress = percent};
+        data_init(&d, 9, 7, NULL);
+        data_choose(&d, &choice);
+        data_make(&d, buf, 0, sizeof(buf));
+        for (size_t at = 0; at < sizeof(buf); at += STEP) assert_int_equal(data_look(buf + at, at, STEP), DATA_OURS);
+        /* The zeros before the tag of each sector but the marked ones, in a word's rounding; and one bit among them. */
+        for (size_t at = 512; at < sizeof(buf); at += 512) {
+            unsigned zeros = 0;
+            while (zeros < 504 && buf[at + 503 - zeros] == 0) zeros++;
+            double wanted = 512 * percent / 100.0 > 496 ? 496 : 512 * percent / 100.0;
+            if (at % STEP) assert_true(zeros >= wanted - 5 && zeros <= wanted + 12);
+            buf[at + 503] ^= 1;
+            assert_false(data_sector_is_ours(buf + at));
+            buf[at + 503] ^= 1;
+            assert_true(memcmp(buf + at, buf + at - 512, 512) != 0);
+        }
+    }
+}
+
+static void writes_repeat_as_often_as_asked(void **state) {
+    static unsigned char block[STEP], last[STEP], twin[STEP];
+    struct data d, other;
+    (void)state;
+    for (unsigned percent = 25; percent <= 100; percent += 25) {
+        const struct data_choice choice = {.dedupe = percent, .compress = percent / 2};
+        unsigned same = 0, n = 20000;
+        data_init(&d, percent, 0, NULL);
+        data_choose(&d, &choice);
+        other = d;
+        memset(last, 0, sizeof(last));
+        for (unsigned i = 0; i < n; i++) {
+            data_make(&d, block, (uint64_t)i * STEP, STEP);
+            data_make(&other, twin, (uint64_t)i * STEP, STEP);
+            assert_memory_equal(block, twin, STEP);
+            assert_int_equal(data_look(block, 0, STEP), DATA_OURS);
+            same += memcmp(block, last, STEP) == 0;
+            memcpy(last, block, STEP);
+        }
+        assert_in_range(same, n * percent / 100 - n / 75, n * percent / 100 + n / 75);
+    }
+}
+
+/* A longer write takes up what there is of the shorter one before it, and then new data. */
+static void a_repeat_never_runs_into_what_comes(void **state) {
+    static unsigned char buf[4 * STEP], first[STEP];
+    const struct data_choice choice = {.dedupe = 100};
+    struct data d;
+    (void)state;
+    data_init(&d, 1, 0, NULL);
+    data_choose(&d, &choice);
+    data_make(&d, first, 0, STEP);
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t counter;
+        data_make(&d, buf, 0, sizeof(buf));
+        assert_memory_equal(buf, first, STEP);
+        for (unsigned k = 1; k < 4; k++) {
+            assert_true(data_run_of(buf + k * STEP, STEP, NULL, &counter));
+            assert_int_equal(counter, 3 * i + k);
+        }
+    }
+}
+
+/* Nothing but zeros, except for the block by which the object is known again; and what the zeros leave of other data is
+ * ours. */
+static void zeros_keep_the_note(void **state) {
+    const struct data_note note = {.offset = 8192, .bytes = "host 17", .len = 8};
+    const struct data_choice zeros = {.zeros = true};
+    static unsigned char disk[64 * 1024], buf[16384];
+    struct data d, random;
+    struct rng rng;
+    size_t len;
+    (void)state;
+    data_init(&d, 5, 0, &note);
+    data_choose(&d, &zeros);
+    memset(disk, 0xff, sizeof(disk));
+    data_make(&d, disk, 0, sizeof(disk));
+    for (size_t at = 0; at < sizeof(disk); at += STEP)
+        assert_int_equal(data_look(disk + at, at, STEP), at == 8192 ? DATA_OURS : DATA_ZEROS);
+    assert_string_equal(data_note(disk + 8192, &len), "host 17");
+    rng_seed(&rng, 3);
+    data_init(&random, 6, 0, &note);
+    for (unsigned i = 0; i < 3000; i++) {
+        size_t n = 512 * (1 + rng_below(&rng, 32)), at = 512 * rng_below(&rng, (sizeof(disk) - n) / 512 + 1);
+        data_make(i % 2 ? &d : &random, buf, at, n);
+        memcpy(disk + at, buf, n);
+        assert_string_equal(data_note(disk + 8192, &len), "host 17");
+        for (size_t block = 0; block < sizeof(disk); block += STEP)
+            assert_int_not_equal(data_look(disk + block, block, STEP), DATA_FOREIGN);
+    }
+}
+
 /* ---- run and note ---- */
 
 static void the_run_is_read_from_a_block(void **state) {
@@ -320,6 +418,10 @@ int main(void) {
         cmocka_unit_test(one_foreign_sector_in_a_block),
         cmocka_unit_test(what_is_left_is_ours),
         cmocka_unit_test(a_mark_must_stand_where_one_belongs),
+        cmocka_unit_test(compressible_sectors_prove_themselves),
+        cmocka_unit_test(writes_repeat_as_often_as_asked),
+        cmocka_unit_test(a_repeat_never_runs_into_what_comes),
+        cmocka_unit_test(zeros_keep_the_note),
         cmocka_unit_test(the_run_is_read_from_a_block),
         cmocka_unit_test(a_note_is_put_and_read),
         cmocka_unit_test(every_write_over_its_block_carries_the_note),

@@ -327,6 +327,12 @@ static void foreign_keys(void **state) {
     set_fails("iodepth_batch_submit=4", "iodepth_batch_submit is fio's and not taken here: every slot that comes "
               "free is used "
               "at once, so that the depth is what iodepth= says");
+    set_fails("buffer_pattern=0xdeadface", "buffer_pattern is fio's and not taken here: every write carries new data; it "
+              "is random unless buffer_compress_percentage=, dedupe_percentage= or zero_buffers=1 ask for other");
+    set_fails("buffer_compress_chunk=4k", "buffer_compress_chunk=4k is not taken here (only buffer_compress_chunk=512): "
+              "each sector of 512 bytes has its share of zeros, and proves itself");
+    set_fails("dedupe_mode=working_set", "dedupe_mode=working_set is not taken here (only dedupe_mode=repeat): a write "
+              "repeats the last one that repeated nothing");
     set_fails("rate_min=4", "rate_min is fio's and not taken here: rate_iops=N is an evenly spaced rate; what could "
               "not be kept "
               "up is reported");
@@ -432,6 +438,12 @@ static void contradictions(void **state) {
                  "pattern 'p': thinktime_blocks says how often to pause, but thinktime says no pause");
     finish_fails("thinktime=1ms|rate_iops=10", "pattern 'p': thinktime and rate_iops both pace the I/Os; give one of "
                  "them");
+    finish_fails("zero_buffers|dedupe_percentage=10", "pattern 'p': zero_buffers=1 leaves nothing but zeros to write, "
+                 "which dedupe_percentage does not go with; drop one");
+    finish_fails("zero_buffers|buffer_compress_percentage=10", "pattern 'p': zero_buffers=1 leaves nothing but zeros to "
+                 "write, which buffer_compress_percentage does not go with; drop one");
+    finish_fails("dedupe_percentage=10|buffer_compress_percentage=100", "pattern 'p': buffer_compress_percentage=100 "
+                 "leaves nothing but zeros to write, which dedupe_percentage does not go with; drop one");
     finish_fails("readahead=128k|bs=1m", "pattern 'p': readahead=128k is less than the largest block, 1m; a window is at "
                  "least that, and usually several times as large");
     finish_fails("cache=cold", "pattern 'p': cache=cold needs evict=SIZE, the bytes to read outside the working set: "

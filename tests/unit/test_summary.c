@@ -81,6 +81,14 @@ static void test_what_cannot_be_compared(void **state) {
     expect_reason(p, "reference: holes");
 
     p = pair_of_runs();
+    p.iscsi->written.compress = 50;
+    expect_reason(p, "data");
+
+    p = pair_of_runs();
+    p.iscsi->filled.known = p.nfs->filled.known = p.nfs->filled.zeros = true;
+    expect_reason(p, "data");
+
+    p = pair_of_runs();
     p.iscsi->mark[2]++;
     expect_reason(p, "not the same load");
 }

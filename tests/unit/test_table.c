@@ -86,6 +86,27 @@ static void test_one_round(void **state) {
                 "Status: errors\n");
 }
 
+/* What is written, and what was before, where it says something else. */
+static void test_data_is_said(void **state) {
+    (void)state;
+    static const struct { struct record_data written, filled; const char *words; } cases[] = {
+        {{.known = true, .compress = 50}, {.known = true, .compress = 50}, "; data 50 % compressible; cache"},
+        {{.known = true, .compress = 50, .dedupe = 30}, {.known = true},
+         "; data 50 % compressible, 30 % duplicates; filled with data random; cache"},
+        {{.known = false}, {.known = true, .zeros = true}, "; working set 4.00 GiB; filled with data zeros; cache"},
+        {{.known = false}, {.known = true}, "; working set 4.00 GiB; cache"},
+        {{.known = true, .zeros = true}, {.known = false}, "; data zeros; cache"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct document *d = with_pattern("p");
+        struct record *r = madeup_run("p", "nfs", 1, 1000, 1000000);
+        r->written = cases[i].written;
+        r->filled = cases[i].filled;
+        madeup_add(d, r);
+        expect_line(d, cases[i].words);
+    }
+}
+
 static void test_several_rounds(void **state) {
     (void)state;
     struct document *d = with_pattern("p");
@@ -281,7 +302,12 @@ static void test_words(void **state) {
         "time, and 16 commands were out at most: the depth at the target is lower");
     EXPECT_WORDS(kv_gauge(&r->protocol, "lun_grown_bytes", 1 << 30),
                  "the LUN has grown by 1.00 GiB since it was opened, and was used as large as it was");
-    EXPECT_WORDS(r->rate_missed = 12, "rate missed: 12 I/Os dropped from the backlog of those that were due");
+    EXPECT_WORDS((r->rate_missed = 12, r->rate_unsent = 30, r->lat_lower_bound = true),
+                 "rate missed: 42 I/Os were due and never sent (12 were given up: owed for longer than rate_backlog): until "
+                 "then they count in the latencies, which are lower bounds");
+    EXPECT_WORDS((r->prepare_retries = 3, r->prepare_retry_ns = 70000000),
+                 "3 answers of \"try again later\" while the target was prepared: 70.0 ms were spent waiting, before the "
+                 "run");
     EXPECT_WORDS((r->tail = (struct record_tail){.ios = 1, .longest_ns = 12 * NS_PER_SEC}),
                  "an I/O that was out at the window's end took 12.0 s (inside it 1.00 ms at most): counted in max");
     EXPECT_WORDS((r->tail = (struct record_tail){.abandoned = 3, .abandoned_ns = 3200000000, .longest_ns = 3200000000}),
@@ -333,10 +359,12 @@ static void test_the_worst_round_is_quoted(void **state) {
     struct document *d = with_pattern("p");
     for (unsigned round = 1; round <= 3; round++) {
         struct record *r = madeup_run("p", "nfs", round, 100, 1000000);
-        r->rate_missed = round == 3 ? 0 : 10 * round;
+        r->rate_unsent = round == 3 ? 0 : 10 * round;
+        r->lat_lower_bound = round != 3;
         madeup_add(d, r);
     }
-    expect_line(d, "\n  nfs: rate missed: 20 I/Os dropped from the backlog of those that were due (2 of 3 rounds)\n");
+    expect_line(d, "\n  nfs: rate missed: 20 I/Os were due and never sent: until then they count in the latencies, which are "
+                   "lower bounds (2 of 3 rounds)\n");
 }
 
 /* ---- the pieces ---- */
@@ -377,6 +405,7 @@ static void test_cut(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_round),
+        cmocka_unit_test(test_data_is_said),
         cmocka_unit_test(test_several_rounds),
         cmocka_unit_test(test_columns_of_wide_names),
         cmocka_unit_test(test_names_cannot_act_on_the_terminal),

@@ -140,14 +140,14 @@ static void test_open_loop_keeps_its_rate(void **state) {
     bench_run(b, 0, 1);
     struct worker *w = &b->worker;
     assert_in_range(good_ios(w), 9998, 10001);
-    assert_int_equal(w->counts.rate_missed, 0);
+    assert_int_equal(w->counts.rate_missed + w->counts.rate_unsent, 0);
     assert_int_equal(w->counts.op[IO_WRITE].lat.max, NS_PER_MS);
     assert_true(achieved(w) > 0.99 && achieved(w) < 1.01);
     bench_free(b);
 }
 
 /* One slot of 10 ms against 200 a second: 100 are done. The response time from the due time grows without bound, as the
- * users of such a target would see it, until the backlog is capped; the service time stays 10 ms. */
+ * users of such a target would see it, and those that never went out are in it as well; the service time stays 10 ms. */
 static void test_open_loop_against_a_slow_target(void **state) {
     (void)state;
     struct bench *b = bench_new("null:?size=64m&lat=10ms", KEYS("rw", "read", "bs", "4k", "iodepth", "1", "ramp_time",
@@ -156,9 +156,80 @@ static void test_open_loop_against_a_slow_target(void **state) {
     struct worker *w = &b->worker;
     assert_in_range(good_ios(w), 998, 1000);
     assert_int_equal(w->counts.op[IO_READ].clat.max, 10 * NS_PER_MS);
-    assert_true(w->counts.op[IO_READ].lat.max > 900 * NS_PER_MS); /* capped at a second's worth of I/Os */
-    assert_true(w->counts.op[IO_READ].lat.max < 1100 * NS_PER_MS);
+    /* The k-th is due at 5k ms and done at 10(k + 1), or owed until 10 s. */
+    const struct hist *lat = &w->counts.op[IO_READ].lat;
+    assert_true(lat->max > 4900 * NS_PER_MS && lat->max < 5100 * NS_PER_MS);
+    assert_true(hist_mean(lat) > 2490e6 && hist_mean(lat) < 2520e6);
+    assert_in_range(lat->n, 1998, 2000);
+    assert_int_equal(w->counts.rate_missed, 0);
+    assert_in_range(w->counts.rate_unsent, 998, 1000);
+    bench_free(b);
+}
+
+/* A server that stops: nothing comes back from 3 s to 6 s of the window. */
+static struct stop { const struct backend *null; struct clock *clock; int64_t from, to; } stop;
+
+static int reap_unless_stopped(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout) {
+    int64_t now = clock_now(stop.clock);
+    if (now < stop.from || now >= stop.to) return stop.null->reap(c, out, max, min, timeout);
+    clock_wait_until(stop.clock, now + timeout < stop.to ? now + timeout : stop.to);
+    return 0;
+}
+
+/* 1000 a second for 8 s: the I/Os of 3 s wait 1.5 s each in the mean, and one in ten of all longer than 2.2 s. */
+static void test_a_stop_is_seen_as_its_users_see_it(void **state) {
+    (void)state;
+    struct bench *b =
+        bench_new("null:?size=64m&lat=10us", KEYS("rw", "randread", "bs", "4k", "iodepth", "32", "ramp_time", "1s",
+                                                  "runtime", "8s", "rate_iops", "1000"));
+    struct backend stopping = *b->target.backend;
+    stop = (struct stop){b->target.backend, &b->clock.clock, b->clock.t + 4 * NS_PER_SEC, b->clock.t + 7 * NS_PER_SEC};
+    stopping.reap = reap_unless_stopped;
+    b->target.backend = &stopping;
+    bench_run(b, 0, 1);
+    b->target.backend = stop.null;
+    const struct hist *lat = &b->worker.counts.op[IO_READ].lat;
+    assert_in_range(good_ios(&b->worker), 7999, 8001);
+    assert_true(hist_mean(lat) > 560e6 && hist_mean(lat) < 567e6);
+    int64_t p90;
+    assert_true(hist_percentile(lat, 90, &p90));
+    assert_in_range(p90, 2180 * NS_PER_MS, 2220 * NS_PER_MS);
+    assert_int_equal(b->worker.counts.rate_missed + b->worker.counts.rate_unsent, 0);
+    bench_free(b);
+}
+
+/* That slow target with a cap of one second: what is owed for longer is given up, and counts with that time. */
+static void test_backlog_over_its_cap_is_given_up(void **state) {
+    (void)state;
+    struct bench *b =
+        bench_new("null:?size=64m&lat=10ms", KEYS("rw", "randrw", "bs", "4k", "iodepth", "1", "ramp_time", "0", "runtime",
+                                                  "10s", "rate_iops", "200", "rate_backlog", "1s"));
+    bench_run(b, 0, 1);
+    struct worker *w = &b->worker;
+    assert_in_range(good_ios(w), 998, 1000);
     assert_in_range(w->counts.rate_missed, 2000 - 1000 - 200 - 3, 2000 - 1000 - 200 + 3);
+    assert_in_range(w->counts.rate_unsent, 197, 200);
+    uint64_t n = 0;
+    for (int op = IO_READ; op <= IO_WRITE; op++) {
+        const struct hist *lat = &w->counts.op[op].lat;
+        assert_true(lat->max > 900 * NS_PER_MS && lat->max < 1100 * NS_PER_MS);
+        assert_true(hist_mean(lat) > 700e6 && hist_mean(lat) < 1000e6);
+        assert_in_range(lat->n, 900, 1100); /* half of all, sent or not */
+        n += lat->n;
+    }
+    assert_in_range(n, 1997, 2000);
+    bench_free(b);
+}
+
+/* A rate that is kept owes nothing; nor does a run that its amount ends. */
+static void test_nothing_is_owed_where_the_rate_is_kept(void **state) {
+    (void)state;
+    struct bench *b = bench_new("null:?size=64m&lat=10ms", KEYS("rw", "read", "bs", "4k", "iodepth", "1", "ramp_time",
+                                                                "0", "io_size", "400k", "rate_iops", "200"));
+    bench_run(b, 0, 1);
+    assert_int_equal(good_ios(&b->worker), 100);
+    assert_int_equal(b->worker.counts.op[IO_READ].lat.n, 100);
+    assert_int_equal(b->worker.counts.rate_missed + b->worker.counts.rate_unsent, 0);
     bench_free(b);
 }
 
@@ -336,6 +407,9 @@ int main(void) {
         cmocka_unit_test(test_series_has_a_point_a_second),
         cmocka_unit_test(test_open_loop_keeps_its_rate),
         cmocka_unit_test(test_open_loop_against_a_slow_target),
+        cmocka_unit_test(test_a_stop_is_seen_as_its_users_see_it),
+        cmocka_unit_test(test_backlog_over_its_cap_is_given_up),
+        cmocka_unit_test(test_nothing_is_owed_where_the_rate_is_kept),
         cmocka_unit_test(test_workers_share_the_rate),
         cmocka_unit_test(test_thinktime_between_blocks),
         cmocka_unit_test(test_io_size_is_exact_and_ramp_does_not_count),
