@@ -392,6 +392,7 @@ void iscsibe_native_watch(struct context *c, struct tcpinfo_watch *w) {
     if (w->n < TCPINFO_FDS) w->fd[w->n++] = c->fd;
     w->outstanding += c->lent;
     w->window_closed_ns += (int64_t)window_closed_ns(c);
+    w->r2t_waits += (int64_t)c->counts.r2t_waits;
 }
 
 /* Of what the engine asked for, what has ended well, by one command each. Cache syncs behind a write, commands that had
@@ -424,6 +425,9 @@ void iscsibe_native_counters(struct context *c, struct kv *out) {
     kv_uint(out, "polls", n->polls);
     kv_uint(out, "r2ts", n->r2ts);
     kv_uint(out, "data_out_pdus", n->data_outs);
+    kv_gauge(out, "first_burst", c->unsolicited_max > c->immediate_max ? c->unsolicited_max : c->immediate_max);
+    kv_gauge(out, "max_burst", c->burst_max);
+    kv_gauge(out, "max_outstanding_r2t", c->r2t_max);
     kv_uint(out, "nop_ins", n->nops);
     kv_uint(out, "async_messages", n->asyncs);
     kv_uint(out, "rejects", n->rejects);

@@ -88,6 +88,10 @@ static void values_of(const struct answer_tcp *a, double v[TCPINFO_TRACKS]) {
     *v++ = 1000 * FIELD(a, tcpi_busy_time);
     *v++ = 1000 * FIELD(a, tcpi_rwnd_limited);
     *v++ = 1000 * FIELD(a, tcpi_sndbuf_limited);
+    *v++ = FIELD(a, tcpi_data_segs_out);
+    *v++ = FIELD(a, tcpi_data_segs_in);
+    *v++ = FIELD(a, tcpi_snd_mss);
+    *v++ = FIELD(a, tcpi_pmtu);
 }
 
 void tcpinfo_sample(const int *fds, unsigned n, double *values) {

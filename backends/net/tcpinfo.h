@@ -23,7 +23,7 @@ void tcpinfo_counters(int fd, struct kv *out);
  * rwnd_limited and sndbuf_limited are about what *we* send: the time in which there was more to send than the other
  * side's receive window, or our send buffer, let out. The server's retransmissions cannot be seen from here; what comes
  * out of order here (tcp_out_of_order) is their trace. */
-#define TCPINFO_TRACKS 14
+#define TCPINFO_TRACKS 18
 #define TCPINFO_TRACK_ENTRIES                                                                                          \
     { "tcp_connections", TRACK_SUM, false },                                                                           \
     { "tcp_min_rtt_ns", TRACK_MIN, false },                                                                            \
@@ -38,7 +38,11 @@ void tcpinfo_counters(int fd, struct kv *out);
     { "tcp_pure_acks", TRACK_SUM, true },               /* segments sent that held no data */                          \
     { "tcp_busy_ns", TRACK_MEAN, true },                /* data of ours was unacknowledged or unsent */                \
     { "tcp_rwnd_limited_ns", TRACK_MEAN, true },                                                                       \
-    { "tcp_sndbuf_limited_ns", TRACK_MEAN, true }
+    { "tcp_sndbuf_limited_ns", TRACK_MEAN, true },                                                                     \
+    { "tcp_data_segments_out", TRACK_SUM, true },       /* with those that were sent again */                          \
+    { "tcp_data_segments_in", TRACK_SUM, true },                                                                       \
+    { "tcp_mss_bytes", TRACK_MIN, false },              /* of what we send */                                          \
+    { "tcp_path_mtu_bytes", TRACK_MIN, false }
 
 /* Of `n` connections (a descriptor below 0 is none) together. One system call for each, no allocation. */
 void tcpinfo_sample(const int *fds, unsigned n, double *values);
@@ -50,6 +54,7 @@ struct tcpinfo_watch {
     int fd[TCPINFO_FDS];
     uint64_t outstanding;      /* requests lent */
     int64_t window_closed_ns;  /* cumulative: iSCSI's command window was closed; summed over the sessions; -1: unknown */
+    int64_t r2t_waits;         /* cumulative: iSCSI, R2Ts that a write had to wait for; -1: unknown */
 };
 
 #endif

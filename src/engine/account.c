@@ -150,12 +150,22 @@ static void add_to_tail(struct worker *w, const struct completion *c, unsigned n
     }
 }
 
+void account_gap(struct worker *w, int64_t until) {
+    int64_t from = w->quiet_since > w->t_window ? w->quiet_since : w->t_window;
+    if (until > w->t_end) until = w->t_end;
+    if (until - from <= w->counts.gap_ns) return;
+    w->counts.gap_ns = until - from;
+    w->counts.gap_from = from;
+}
+
 static const struct completion *complete(struct worker *w, const struct completion *c, const struct completion *end) {
     struct group g = {.when = when_of(w, c), .t = c->t_done};
     const struct completion *first = c;
+    if (__builtin_expect(g.t - w->quiet_since > w->counts.gap_ns, 0)) account_gap(w, g.t);
     c = take_group(w, c, end, &g);
     unsigned n = (unsigned)(c - first);
     depth_change(&w->depth, g.t, -(int64_t)n);
+    w->quiet_since = g.t;
     if (g.when == WHEN_AFTER && !w->flushing_end) add_to_tail(w, first, n);
     if (g.when == WHEN_INSIDE && w->budget != UINT64_MAX) w->t_over = g.t;
     if (g.when == WHEN_INSIDE) add_to_window(w, &g);

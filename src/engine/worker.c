@@ -190,6 +190,7 @@ static bool submit(struct worker *w, int64_t *now) {
         w->lost = n;
         return false;
     }
+    if (w->depth.outstanding == 0) w->quiet_since = t1;
     depth_change(&w->depth, t1, n);
     w->n_batch -= (unsigned)n;
     w->no_room = n == 0;
@@ -296,6 +297,7 @@ void worker_loop(struct worker *w) {
         if (!reap(w, timeout > 0 ? timeout : 0, &now)) break;
     }
     end_watch(w, now);
+    if (w->depth.outstanding) account_gap(w, now);
     if (w->lost) now = collect_lost(w);
     if (w->budget == UINT64_MAX && now < w->t_end)
         w->depth.to = w->t_over = w->t_end = now; /* the window is what was measured */

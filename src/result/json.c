@@ -185,6 +185,15 @@ static json_t *tail(const struct record_tail *t) {
     return fields_end(&f);
 }
 
+static json_t *stall(const struct record_stall *s) {
+    struct fields f = fields_new();
+    if (!s->ns) return json_null();
+    fields_ns(&f, "longest_ns", s->ns);
+    fields_ns(&f, "at_ns", s->at);
+    fields_count(&f, "workers", s->workers);
+    return fields_end(&f);
+}
+
 static json_t *cpu(const struct record *r) {
     struct fields f = fields_new();
     const struct record_cpu *c = &r->cpu;
@@ -332,6 +341,9 @@ static void put_load(struct fields *f, const struct record *r) {
     fields_real(f, "depth_achieved", r->depth_achieved);
     fields_put(f, "littles_law", littles_law(r));
     fields_count(f, "ios_generated", r->ios_generated);
+    fields_count(f, "io_align", r->io_align);
+    fields_put(f, "physical_block", r->physical_block ? json_of_uint(r->physical_block) : json_null());
+    fields_count(f, "physical_offset", r->physical_offset);
     fields_word(f, "durability", io_durability_name(r->durability));
     fields_word(f, "entropy", r->written_random ? "random" : "");
     fields_text(f, "cache", caches[r->cache]);
@@ -349,6 +361,7 @@ static void put_figures(struct fields *f, const struct record *r) {
     fields_put(f, "total", total(r));
     fields_put(f, "flush", flushes(&r->op[IO_FLUSH]));
     fields_put(f, "tail", tail(&r->tail));
+    fields_put(f, "stall", stall(&r->stall));
     fields_count(f, "failed", r->failed);
     fields_count(f, "failed_ns", r->failed_ns);
     fields_count(f, "short_ios", r->short_ios);

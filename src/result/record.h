@@ -59,6 +59,12 @@ struct record_tail {         /* outstanding at the window's end, drained afterwa
     uint64_t abandoned;      /* still out when the drain's deadline came */
 };
 
+/* The longest time within the window in which nothing came back, although I/Os were out. */
+struct record_stall {
+    int64_t ns, at;          /* how long, and when it began, from the window's start; ns 0: none */
+    unsigned workers;        /* that had no completion for most of it; 1 of several: only that one's */
+};
+
 struct record_cpu {
     int64_t user_ns, system_ns;       /* of the process, over the window */
     int64_t host_busy_ns, host_ns;    /* of all CPUs: everything but idle and iowait; and elapsed times the CPUs. 0: unknown */
@@ -87,6 +93,8 @@ struct record {
     uint64_t ios_generated;
 
     enum io_durability durability;
+    uint32_t io_align;       /* offsets and lengths are multiples of it */
+    uint64_t physical_block, physical_offset; /* of the device, and how far behind the edge of one it begins; 0: unknown */
     bool written_random;     /* entropy of the data */
     int cache;               /* enum pattern_cache as it was in effect */
     double holes;            /* share of the working set without storage behind it; NAN: unknown */
@@ -98,6 +106,7 @@ struct record {
     uint64_t short_ios;
     struct kinds errors;     /* counts by kind, ramp and tail included */
     struct record_tail tail;
+    struct record_stall stall;
     uint64_t rate_missed;    /* due I/Os dropped from a backlog that was over its cap */
     int64_t submit_ns;       /* inside submit, sum over the workers, in the window */
     struct record_cpu cpu;
