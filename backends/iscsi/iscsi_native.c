@@ -104,7 +104,7 @@ static inline int64_t look(struct context *c) {
 /* A command older than the timeout means that the target is gone: a late answer would find the slot used anew. What the
  * target puts off has its own end (iscsi_done.c), and so has what waits to know the unit (iscsi_hold.c). */
 static void check_age(struct context *c) {
-    char text[120];
+    char text[360], missing[220];
     c->age_scanned = c->age;
     if (iscsibe_hold_told(c)) iscsibe_hold_follow(c);
     if (c->may_write && c->age - c->asked >= RECHECK_EVERY_NS) iscsibe_hold_ask(c);
@@ -112,7 +112,8 @@ static void check_age(struct context *c) {
         struct native_slot *s = &c->slots[i];
         if (!s->request || s->t_retry || (!s->out && c->aside & ASIDE_HOLD)) continue;
         if (c->age - s->age > c->timeout) {
-            snprintf(text, sizeof text, "no reply within %lld ms (timeout=)", (long long)(c->timeout / NS_PER_MS));
+            snprintf(text, sizeof text, "no reply within %lld ms (timeout=)%s", (long long)(c->timeout / NS_PER_MS),
+                     tcpinfo_missing(c->fd, missing, sizeof missing));
             iscsibe_native_lose(c, ETIMEDOUT, "timeout", text);
         }
     }

@@ -262,7 +262,7 @@ int nfsnative_submit(struct context *c, struct request *const *requests, unsigne
 static __attribute__((noinline)) void look_for_old(struct context *c) {
     int64_t oldest = c->age;
     uint32_t where = 0;
-    char text[240];
+    char text[440], missing[220];
     for (uint32_t slot = 0; slot <= c->mask; slot++) {
         if (c->calls[slot].where == NFSWIRE_NOWHERE || c->calls[slot].sent >= oldest) continue;
         oldest = c->calls[slot].sent;
@@ -272,8 +272,9 @@ static __attribute__((noinline)) void look_for_old(struct context *c) {
     if (c->age - oldest <= c->timeout) return;
     int at = snprintf(text, sizeof text, "no reply within %lld ms (timeout=)", (long long)(c->timeout / NS_PER_MS));
     if (c->n_conns > 1)
-        snprintf(text + at, sizeof text - (size_t)at, " on connection %u of %u%s%s", where + 1, c->n_conns,
-                 c->conn[where].road[0] ? ", " : "", c->conn[where].road);
+        at += snprintf(text + at, sizeof text - (size_t)at, " on connection %u of %u%s%s", where + 1, c->n_conns,
+                       c->conn[where].road[0] ? ", " : "", c->conn[where].road);
+    snprintf(text + at, sizeof text - (size_t)at, "%s", tcpinfo_missing(c->conn[where].fd, missing, sizeof missing));
     nfsnative_lose(c, ETIMEDOUT, "timeout", text);
 }
 

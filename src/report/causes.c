@@ -67,20 +67,33 @@ static double cause_stall(const json_t *run, char *buf, size_t len) {
 /* ---- a cliff ---- */
 
 struct points {
-    double *rate; /* per second; owned */
+    double *rate;    /* per second; owned */
+    double *ends;    /* ns from the window's start; the second half of the same memory */
     size_t n;
     double interval; /* ns */
 };
+
+/* A stall has a line of its own, and its intervals show nothing else. */
+static bool stalled(const json_t *run, double from, double to) {
+    double ns = view_number(run, "stall/longest_ns"), at = view_number(run, "stall/at_ns");
+    return ns >= STALL_SHORT && at < to && at + ns > from;
+}
 
 /* Whole intervals only. */
 static struct points points_of(const json_t *run) {
     const json_t *reads = view_at(run, "series/read_ios"), *writes = view_at(run, "series/write_ios");
     struct points p = {.interval = view_number(run, "series/interval_ns")};
     double window = view_number(run, "window_ns");
-    p.rate = calloc(json_array_size(reads) + 1, sizeof *p.rate);
-    for (size_t i = 0; p.rate && i < json_array_size(reads) && (double)(i + 1) * p.interval <= window; i++)
-        p.rate[p.n++] = (json_number_value(json_array_get(reads, i)) + json_number_value(json_array_get(writes, i))) *
-                        NS_PER_SEC / p.interval;
+    size_t all = json_array_size(reads);
+    p.rate = calloc(2 * all + 1, sizeof *p.rate);
+    p.ends = p.rate ? p.rate + all : NULL;
+    for (size_t i = 0; p.rate && i < all && (double)(i + 1) * p.interval <= window; i++) {
+        double from = (double)i * p.interval, to = from + p.interval;
+        if (stalled(run, from, to)) continue;
+        double ios = json_number_value(json_array_get(reads, i)) + json_number_value(json_array_get(writes, i));
+        p.rate[p.n] = ios * NS_PER_SEC / p.interval;
+        p.ends[p.n++] = to;
+    }
     return p;
 }
 
@@ -119,9 +132,9 @@ static double put_cliff(const struct points *p, char *buf, size_t len) {
 
     if (!(fmin(a, b) > 0) || !(fmax(a / b, b / a) >= CLIFF_RATIO)) return 0; /* to nothing: a stall */
     if (!keeps_to(p->rate, cut, middle, a > b) || !keeps_to(p->rate + cut, p->n - cut, middle, b > a)) return 0;
-    snprintf(buf, len, "the rate %s within the window: %s IOPS in its first %s, %s IOPS after that; the row's average is "
-             "neither: %s", a > b ? "fell" : "rose", figure(before, sizeof before, a, 3),
-             figure_time(first, sizeof first, (double)cut * p->interval), figure(after, sizeof after, b, 3),
+    snprintf(buf, len, "the rate %s within the window: %s IOPS in its first %s, %s IOPS after that; the row's "
+             "average is neither: %s", a > b ? "fell" : "rose", figure(before, sizeof before, a, 3),
+             figure_time(first, sizeof first, p->ends[cut - 1]), figure(after, sizeof after, b, 3),
              a > b ? "something ran full or out (a write cache, a burst credit, a thin pool); a longer ramp_time= shows what "
                      "lasts"
                    : "something warmed up (a cache, a tier); a longer ramp_time= shows what lasts");

@@ -134,8 +134,14 @@ static double put_share(char *buf, size_t len, double part, double all, const ch
     return part / all;
 }
 
+/* What the other side says that it had twice was only late: on a machine that is busy, or stood still. */
+static double really_lost(const json_t *run) {
+    double again = view_number(run, "protocol/tcp_retransmits"), twice = view_number(run, "protocol/tcp_dsacks");
+    return twice > 0 ? again - twice : again;
+}
+
 double cause_loss(const json_t *run, char *buf, size_t len) {
-    double again = view_number(run, "protocol/tcp_retransmits"), sent = view_number(run, "protocol/tcp_data_segments_out");
+    double again = really_lost(run), sent = view_number(run, "protocol/tcp_data_segments_out");
     double late = view_number(run, "protocol/tcp_out_of_order"), came = view_number(run, "protocol/tcp_data_segments_in");
     char what[300] = "";
     double bad = 0;

@@ -175,6 +175,9 @@ static void test_cliff(void **state) {
     assert_string_equal(rates(20, 10, (int[]){100, 100}, (int[]){0, 0}), "");       /* a stall */
     assert_string_equal(rates(7, 3, (int[]){750, 750}, (int[]){32, 32}), "");       /* too short to tell */
     assert_string_equal(rates(20, 1, (int[]){3000, 3000}, (int[]){1000, 1000}), ""); /* one second is no level */
+    assert_string_equal(says("{'window_ns':10000000000,'stall':{'longest_ns':5500000000,'at_ns':4400000000,'workers':1},"
+                             "'total':{'clat_ns':{'mean':9000000000}},'series':{'interval_ns':1000000000,"
+                             "'read_ios':[99,99,99,99,40,0,0,0,0,10],'write_ios':[0,0,0,0,0,0,0,0,0,0]}}"), "");
     assert_string_equal(rates(0, 0, (int[]){0, 0}, (int[]){0, 0}), "");
 }
 
