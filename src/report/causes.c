@@ -135,9 +135,10 @@ static double put_cliff(const struct points *p, char *buf, size_t len) {
     snprintf(buf, len, "the rate %s within the window: %s IOPS in its first %s, %s IOPS after that; the row's "
              "average is neither: %s", a > b ? "fell" : "rose", figure(before, sizeof before, a, 3),
              figure_time(first, sizeof first, p->ends[cut - 1]), figure(after, sizeof after, b, 3),
-             a > b ? "something ran full or out (a write cache, a burst credit, a thin pool); a longer ramp_time= shows what "
-                     "lasts"
-                   : "something warmed up (a cache, a tier); a longer ramp_time= shows what lasts");
+             a > b ? "as when something runs full or out (a write cache, a burst credit, a thin pool) or another load begins; a "
+                     "longer ramp_time= shows what lasts"
+                   : "as when something warms up (a cache, a tier) or another load ends; a longer ramp_time= shows what "
+                     "lasts");
     return fmax(a / b, b / a);
 }
 
@@ -175,7 +176,7 @@ static double cause_alignment(const json_t *run, char *buf, size_t len) {
                  at ? ", and " : "", units_size_human(size, sizeof size, off));
     }
     if (!why[0]) return 0;
-    snprintf(buf, len, "I/Os straddle the device's physical blocks of %s: %s%s", units_size_human(physical, sizeof physical, block),
+    snprintf(buf, len, "I/Os do not fit the device's physical blocks of %s: %s%s", units_size_human(physical, sizeof physical, block),
              why, writes ? "; a block that is written in part has to be read first" : "");
     return 1;
 }

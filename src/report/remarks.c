@@ -171,9 +171,11 @@ static double check_retries(const json_t *run, char *buf, size_t len) {
     }
     snprintf(buf, len,
              "%" PRIu64 " answer%s of \"try again later\"%s%s: the I/Os waited %s in all for it, which is in their "
-             "latencies",
+             "latencies%s",
              total, plural(total), list, at ? ")" : "",
-             figure_time(waited, sizeof waited, view_number(run, "protocol/retry_wait_ns")));
+             figure_time(waited, sizeof waited, view_number(run, "protocol/retry_wait_ns")),
+             view_uint(run, "protocol/retries_task_set_full") > total / 2
+                 ? "; the target's queue is shorter than what is out: a lower iodepth= shows its own rate" : "");
     return (double)total;
 }
 

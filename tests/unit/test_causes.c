@@ -167,7 +167,7 @@ static void test_cliff(void **state) {
     (void)state;
     rates(20, 10, (int[]){760, 740}, (int[]){30, 34});
     expect("the rate fell within the window: 750 IOPS in its first 10.0 s, 32.0 IOPS after that");
-    expect("something ran full");
+    expect("as when something runs full");
     rates(20, 4, (int[]){100, 110}, (int[]){990, 1010});
     expect("the rate rose within the window: 105 IOPS in its first 4.00 s, 1000 IOPS after that");
     assert_string_equal(rates(20, 10, (int[]){1000, 1040}, (int[]){800, 900}), "");
@@ -186,7 +186,7 @@ static void test_alignment(void **state) {
     static const char run[] = "{'total':{'ios':10,'bytes':%d},'write':{'ios':%d},'io_align':%d,'physical_block':%s,"
                               "'physical_offset':%d}";
     assert_string_equal(says(run, 20480, 10, 2048, "4096", 0),
-                        "I/Os straddle the device's physical blocks of 4.00 KiB: offsets and lengths keep to 2.00 KiB only "
+                        "I/Os do not fit the device's physical blocks of 4.00 KiB: offsets and lengths keep to 2.00 KiB only "
                         "(bs=, blockalign=, offset=); a block that is written in part has to be read first\n");
     says(run, 40960, 0, 4096, "4096", 63 * 512);
     expect("the device begins 3.50 KiB behind the edge of one (where its partition starts)");
