@@ -9,6 +9,8 @@
 /* Counts the `n` completions of one reap, in order, and gives their requests back to the free list. Owner thread. */
 void account(struct worker *w, const struct completion *c, unsigned n);
 
+/* A reap that brought nothing, at `now`. */
+void account_nothing(struct worker *w, int64_t now);
 /* Nothing has come back from w->quiet_since to `until`, although I/Os were out. What lies in the window of it counts. */
 void account_gap(struct worker *w, int64_t until);
 

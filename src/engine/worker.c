@@ -93,6 +93,7 @@ static bool reap(struct worker *w, int64_t timeout, int64_t *now) {
         publish(w);
     } else {
         *now = clock_now(w->clock);
+        account_nothing(w, *now);
     }
     if (w->since_pause >= w->pattern->thinktime_blocks && w->pattern->thinktime) {
         w->since_pause = 0;
@@ -185,6 +186,7 @@ static bool submit(struct worker *w, int64_t *now) {
     int n = w->backend->submit(w->context, w->batch, w->n_batch);
     int64_t t2 = clock_now(w->clock);
     *now = t2;
+    if (__builtin_expect(t2 - t1 >= NS_PER_SEC, 0)) w->looked = t2; /* a device that is stuck holds on to who submits */
     if (t1 >= w->t_window && t2 <= w->t_end) w->counts.submit_ns += t2 - t1;
     if (n < 0) {
         w->lost = n;

@@ -60,6 +60,7 @@ struct worker {
     struct kinds kinds;
     unsigned last_kind; /* of the last failure */
     struct depth depth;
+    int64_t looked;      /* when nothing had come, last */
     int64_t quiet_since; /* the last completion, or the submission when nothing else was out */
     struct kv protocol;
     int64_t t_over;       /* when this worker's window ended: t_end, or the last completion */

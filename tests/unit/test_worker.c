@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "engine/account.h"
 #include "engine/worker.h"
 #include "nulltarget.h"
 
@@ -121,6 +122,28 @@ static void test_gap(void **state) {
         if (cases[i].from >= 0) assert_int_equal(w->counts.gap_from - w->t_window, cases[i].from);
         bench_free(b);
     }
+}
+
+/* A worker that did not run itself has not seen that nothing came. */
+static void test_gap_of_a_sleeper(void **state) {
+    (void)state;
+    struct worker *w = calloc(1, sizeof *w);
+    w->t_end = 100 * NS_PER_SEC;
+    w->quiet_since = NS_PER_SEC;
+    account_gap(w, 4 * NS_PER_SEC);
+    assert_int_equal(w->counts.gap_ns, 0);
+    w->looked = 2 * NS_PER_SEC;
+    account_gap(w, 4 * NS_PER_SEC);
+    assert_int_equal(w->counts.gap_ns, NS_PER_SEC);
+    w->looked = 4 * NS_PER_SEC - 100 * NS_PER_MS;
+    account_gap(w, 4 * NS_PER_SEC);
+    assert_int_equal(w->counts.gap_ns, 3 * NS_PER_SEC);
+    assert_int_equal(w->counts.gap_from, NS_PER_SEC);
+    account_nothing(w, 5 * NS_PER_SEC); /* it stood still for more than a second; what was before is known */
+    account_nothing(w, 5 * NS_PER_SEC + 100 * NS_PER_MS);
+    account_gap(w, 8 * NS_PER_SEC);
+    assert_int_equal(w->counts.gap_ns, 3 * NS_PER_SEC);
+    free(w);
 }
 
 /* A stall at the end does not vanish: it is in the tail, not in IOPS. */
@@ -355,6 +378,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_closed_loop),
         cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_gap_of_a_sleeper),
         cmocka_unit_test(test_what_is_out_at_the_end_is_tail),
         cmocka_unit_test(test_series_has_a_point_a_second),
         cmocka_unit_test(test_open_loop_keeps_its_rate),
