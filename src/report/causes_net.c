@@ -15,14 +15,14 @@
 #include "report/figure.h"
 #include "result/view.h"
 
-#define R2T_SHARE    0.2  /* of a write's latency in round trips for R2Ts */
-#define PATHS_USED   1.5  /* paths that work at a time, at most, of several */
-#define SILENT_NS    NS_PER_SEC
-#define SILENT_TIMES 5    /* as long as any other connection was silent */
-#define LOSS_SHARE   2e-4 /* of the segments sent: a healthy network has next to none */
-#define LOSS_LEAST   5    /* segments: what one hiccup of the machine makes TCP send again */
-#define ORDER_SHARE  1e-3 /* of the segments received */
-#define ORDER_LEAST  20
+#define R2T_SHARE     0.2  /* of a write's latency in round trips for R2Ts */
+#define PATHS_USED    1.5  /* paths that work at a time, at most, of several */
+#define SILENT_NS     NS_PER_SEC
+#define SILENT_TIMES  5    /* as long as any other connection was silent */
+#define LOSS_PERCENT  0.02 /* of the segments sent: a healthy network has next to none */
+#define LOSS_LEAST    5    /* segments: what one hiccup of the machine makes TCP send again */
+#define ORDER_PERCENT 0.1  /* of the segments received */
+#define ORDER_LEAST   20
 
 static uint64_t pings(const json_t *run, const char *what) {
     const char *by = view_text(run, "ping/by");
@@ -39,9 +39,8 @@ static void put_pings(const json_t *run, char *buf, size_t len) {
 }
 
 double cause_r2t(const json_t *run, char *buf, size_t len) {
-    double per_write = view_number(run, "protocol/r2t_waits") / view_number(run, "write/ios");
-    double rtt = view_number(run, "protocol/tcp_min_rtt_ns"), mean = view_number(run, "write/clat_ns/mean");
-    double share = per_write * rtt / mean;
+    double ns = view_number(run, "protocol/r2t_ns_per_write"), mean = view_number(run, "write/clat_ns/mean");
+    double share = ns / mean;
     char n[40], each[40], all[40], whole[40], first[40], burst[40];
 
     if (!(share >= R2T_SHARE)) return 0;
@@ -49,8 +48,9 @@ double cause_r2t(const json_t *run, char *buf, size_t len) {
              "R2Ts: a write waits for %s of them, a round trip of %s each: %s of its mean of %s is that (an estimate from "
              "pings takes it for the server's); fewer come with a larger first_burst= (%s is agreed on), max_burst= (%s) "
              "or max_outstanding_r2t= (%" PRIu64 "), as far as the target allows",
-             figure(n, sizeof n, per_write, 2), figure_time(each, sizeof each, rtt),
-             figure_time(all, sizeof all, per_write * rtt), figure_time(whole, sizeof whole, mean),
+             figure(n, sizeof n, view_number(run, "protocol/r2t_waits_per_write"), 2),
+             figure_time(each, sizeof each, view_number(run, "protocol/tcp_min_rtt_ns")),
+             figure_time(all, sizeof all, ns), figure_time(whole, sizeof whole, mean),
              units_size_human(first, sizeof first, view_uint(run, "protocol/first_burst")),
              units_size_human(burst, sizeof burst, view_uint(run, "protocol/max_burst")),
              view_uint(run, "protocol/max_outstanding_r2t"));
@@ -125,30 +125,29 @@ double cause_stuck_connection(const json_t *run, char *buf, size_t len) {
 
 /* ---- packets ---- */
 
-static double put_share(char *buf, size_t len, double part, double all, const char *words) {
+static void put_share(char *buf, size_t len, double part, double all, double share, const char *words) {
     size_t at = strlen(buf);
     char percent[40];
     if (at < len)
         snprintf(buf + at, len - at, "%s%.0f of %.0f segments %s (%s %%)", at ? ", " : "", part, all, words,
-                 figure(percent, sizeof percent, 100 * part / all, 2));
-    return part / all;
-}
-
-/* What the other side says that it had twice was only late: on a machine that is busy, or stood still. */
-static double really_lost(const json_t *run) {
-    double again = view_number(run, "protocol/tcp_retransmits"), twice = view_number(run, "protocol/tcp_dsacks");
-    return twice > 0 ? again - twice : again;
+                 figure(percent, sizeof percent, share, 2));
 }
 
 double cause_loss(const json_t *run, char *buf, size_t len) {
-    double again = really_lost(run), sent = view_number(run, "protocol/tcp_data_segments_out");
-    double late = view_number(run, "protocol/tcp_out_of_order"), came = view_number(run, "protocol/tcp_data_segments_in");
+    double lost = view_number(run, "protocol/tcp_lost_segments"), lost_share = view_number(run, "protocol/tcp_lost_percent");
+    double late = view_number(run, "protocol/tcp_out_of_order");
+    double late_share = view_number(run, "protocol/tcp_out_of_order_percent"), bad = 0;
     char what[300] = "";
-    double bad = 0;
 
-    if (again >= LOSS_LEAST && again >= LOSS_SHARE * sent) bad = put_share(what, sizeof what, again, sent, "were sent again");
-    if (late >= ORDER_LEAST && late >= ORDER_SHARE * came)
-        bad = fmax(bad, put_share(what, sizeof what, late, came, "came out of order, behind a missing one"));
+    if (lost >= LOSS_LEAST && lost_share >= LOSS_PERCENT) {
+        put_share(what, sizeof what, lost, view_number(run, "protocol/tcp_data_segments_out"), lost_share, "were sent again");
+        bad = lost_share;
+    }
+    if (late >= ORDER_LEAST && late_share >= ORDER_PERCENT) {
+        put_share(what, sizeof what, late, view_number(run, "protocol/tcp_data_segments_in"), late_share,
+                  "came out of order, behind a missing one");
+        bad = fmax(bad, late_share);
+    }
     if (bad > 0)
         snprintf(buf, len, "packets are lost on the way: %s; TCP slows down and waits for each: look for errors and drops at "
                  "cards, cables and switch ports", what);

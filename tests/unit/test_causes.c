@@ -53,14 +53,14 @@ static void expect(const char *part) {
 static void test_r2t(void **state) {
     (void)state;
     static const char run[] = "{'write':{'ios':1000,'clat_ns':{'mean':%d}},'protocol':{'r2t_waits':9000,"
-                              "'tcp_min_rtt_ns':%d,'first_burst':65536,'max_burst':262144,'max_outstanding_r2t':1}}";
-    assert_string_equal(says(run, 111000000, 10100000),
+                              "'r2t_waits_per_write':9,'r2t_ns_per_write':%d,'tcp_min_rtt_ns':10100000,'first_burst':65536,"
+                              "'max_burst':262144,'max_outstanding_r2t':1}}";
+    assert_string_equal(says(run, 111000000, 90900000),
                         "R2Ts: a write waits for 9.0 of them, a round trip of 10.1 ms each: 90.9 ms of its mean of 111 ms is "
                         "that (an estimate from pings takes it for the server's); fewer come with a larger first_burst= "
                         "(64.0 KiB is agreed on), max_burst= (256 KiB) or max_outstanding_r2t= (1), as far as the target "
                         "allows\n");
-    assert_string_equal(says(run, 3000000, 20000), ""); /* 6 %: on a short way they cost little */
-    assert_string_equal(says("{'write':{'ios':0},'protocol':{'r2t_waits':0,'tcp_min_rtt_ns':10}}"), "");
+    assert_string_equal(says(run, 3000000, 180000), ""); /* 6 %: on a short way they cost little */
     assert_string_equal(says("{'write':{'ios':10,'clat_ns':{'mean':10}},'protocol':{'tcp_min_rtt_ns':10}}"), "");
 }
 
@@ -97,17 +97,17 @@ static void test_stuck_connection(void **state) {
 
 static void test_loss(void **state) {
     (void)state;
-    static const char run[] = "{'protocol':{'tcp_retransmits':%d,'tcp_data_segments_out':%d,'tcp_out_of_order':%d,"
-                              "'tcp_data_segments_in':%d}}";
-    says(run, 50, 10000, 0, 90);
+    static const char run[] = "{'protocol':{'tcp_lost_segments':%d,'tcp_data_segments_out':10000,'tcp_lost_percent':%g,"
+                              "'tcp_out_of_order':%d,'tcp_data_segments_in':90000,'tcp_out_of_order_percent':%g}}";
+    says(run, 50, 0.5, 0, 0.);
     expect("packets are lost on the way: 50 of 10000 segments were sent again (0.50 %)");
-    says(run, 0, 10000, 900, 90000);
+    says(run, 0, 0., 900, 1.);
     expect("packets are lost on the way: 900 of 90000 segments came out of order, behind a missing one (1.0 %)");
-    says(run, 50, 10000, 900, 90000);
+    says(run, 50, 0.5, 900, 1.);
     expect("sent again (0.50 %), 900 of 90000");
-    assert_string_equal(says(run, 4, 100, 0, 0), "");        /* one hiccup */
-    assert_string_equal(says(run, 20, 1000000, 19, 100), ""); /* next to nothing */
-    assert_string_equal(says(run, 0, 100000, 0, 100000), "");
+    assert_string_equal(says(run, 4, 4., 0, 0.), "");      /* one hiccup */
+    assert_string_equal(says(run, 20, 0.002, 19, 19.), ""); /* next to nothing */
+    assert_string_equal(says(run, 0, 0., 0, 0.), "");
 }
 
 static void test_black_hole(void **state) {
