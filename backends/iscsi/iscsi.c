@@ -205,6 +205,7 @@ static const struct track *tracks(const struct handle *h) {
     static const struct track list[] = { TCPINFO_TRACK_ENTRIES,
                                          { "outstanding", TRACK_SUM, false },
                                          { "command_window_limited_ns", TRACK_SUM, true },
+                                         { "r2t_waits", TRACK_SUM, true },
                                          { .name = NULL } };
     (void)h;
     return list;
@@ -216,6 +217,7 @@ static void sample(struct context *c, double *values) {
     tcpinfo_sample(w.fd, w.n, values);
     values[TCPINFO_TRACKS] = (double)w.outstanding;
     values[TCPINFO_TRACKS + 1] = w.window_closed_ns < 0 ? NAN : (double)w.window_closed_ns;
+    values[TCPINFO_TRACKS + 2] = w.r2t_waits < 0 ? NAN : (double)w.r2t_waits;
 }
 
 /* ---- open ---- */

@@ -171,6 +171,7 @@ bool iscsibe_parse_capacity16(const uint8_t *p, size_t len, struct iscsibe_capac
     if (len < 16) return false;
     uint64_t last = be64(p);
     *out = (struct iscsibe_capacity){ .blocks = last + 1, .block = be32(p + 8), .physical_exponent = p[13] & 0x0f,
+                                      .lowest_aligned = (p[14] & 0x3fu) << 8 | p[15],
                                       .thin = p[14] & 0x80 };
     return last != UINT64_MAX && out->block >= 512 && (out->block & (out->block - 1)) == 0 &&
            out->blocks <= UINT64_MAX / out->block;

@@ -48,7 +48,7 @@ bool iscsibe_parse_rotation(const uint8_t *vpdb1, size_t len, unsigned *rate);  
 struct iscsibe_provisioning { bool unmap, write_same, read_zeros; unsigned type; };
 bool iscsibe_parse_provisioning(const uint8_t *vpdb2, size_t len, struct iscsibe_provisioning *out);
 
-struct iscsibe_capacity { uint64_t blocks; uint32_t block; unsigned physical_exponent; bool thin; };
+struct iscsibe_capacity { uint64_t blocks; uint32_t block; unsigned physical_exponent; unsigned lowest_aligned; bool thin; };
 bool iscsibe_parse_capacity16(const uint8_t *p, size_t len, struct iscsibe_capacity *out);
 bool iscsibe_parse_capacity10(const uint8_t *p, size_t len, struct iscsibe_capacity *out);
 

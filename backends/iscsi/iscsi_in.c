@@ -107,6 +107,7 @@ static void r2t(struct context *c) {
         malformed(c, "more R2Ts at the same time than the %u that were agreed on", (unsigned)c->r2t_max);
     } else {
         s->next_sn++;
+        c->counts.r2t_waits += s->r2ts == 0;
         s->r2ts++;
         c->counts.r2ts++;
         iscsibe_out_data(c, s, iscsiw_get32(h + AT_TTT), at, len);

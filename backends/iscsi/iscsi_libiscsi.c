@@ -396,7 +396,7 @@ static void libiscsi_counters(struct context *c, struct kv *out) {
 static void libiscsi_watch(struct context *c, struct tcpinfo_watch *w) {
     w->fd[w->n++] = c->lost ? -1 : c->fd;
     w->outstanding = c->lent;
-    w->window_closed_ns = -1;
+    w->window_closed_ns = w->r2t_waits = -1;
 }
 
 const struct iscsibe_engine iscsibe_engine_libiscsi = {

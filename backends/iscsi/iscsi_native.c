@@ -104,7 +104,7 @@ static inline int64_t look(struct context *c) {
 /* A command older than the timeout means that the target is gone: a late answer would find the slot used anew. What the
  * target puts off has its own end (iscsi_done.c), and so has what waits to know the unit (iscsi_hold.c). */
 static void check_age(struct context *c) {
-    char text[120];
+    char text[360], missing[220];
     c->age_scanned = c->age;
     if (iscsibe_hold_told(c)) iscsibe_hold_follow(c);
     if (c->may_write && c->age - c->asked >= RECHECK_EVERY_NS) iscsibe_hold_ask(c);
@@ -112,7 +112,8 @@ static void check_age(struct context *c) {
         struct native_slot *s = &c->slots[i];
         if (!s->request || s->t_retry || (!s->out && c->aside & ASIDE_HOLD)) continue;
         if (c->age - s->age > c->timeout) {
-            snprintf(text, sizeof text, "no reply within %lld ms (timeout=)", (long long)(c->timeout / NS_PER_MS));
+            snprintf(text, sizeof text, "no reply within %lld ms (timeout=)%s", (long long)(c->timeout / NS_PER_MS),
+                     tcpinfo_missing(c->fd, missing, sizeof missing));
             iscsibe_native_lose(c, ETIMEDOUT, "timeout", text);
         }
     }
@@ -392,6 +393,7 @@ void iscsibe_native_watch(struct context *c, struct tcpinfo_watch *w) {
     if (w->n < TCPINFO_FDS) w->fd[w->n++] = c->fd;
     w->outstanding += c->lent;
     w->window_closed_ns += (int64_t)window_closed_ns(c);
+    w->r2t_waits += (int64_t)c->counts.r2t_waits;
 }
 
 /* Of what the engine asked for, what has ended well, by one command each. Cache syncs behind a write, commands that had
@@ -424,6 +426,9 @@ void iscsibe_native_counters(struct context *c, struct kv *out) {
     kv_uint(out, "polls", n->polls);
     kv_uint(out, "r2ts", n->r2ts);
     kv_uint(out, "data_out_pdus", n->data_outs);
+    kv_gauge(out, "first_burst", c->unsolicited_max > c->immediate_max ? c->unsolicited_max : c->immediate_max);
+    kv_gauge(out, "max_burst", c->burst_max);
+    kv_gauge(out, "max_outstanding_r2t", c->r2t_max);
     kv_uint(out, "nop_ins", n->nops);
     kv_uint(out, "async_messages", n->asyncs);
     kv_uint(out, "rejects", n->rejects);

@@ -66,6 +66,7 @@ struct native_out {
 struct native_counts {
     uint64_t commands, fua, caches_synced, attentions, resets, window, window_ns, full;
     uint64_t sends, recvs, polls, r2ts, data_outs, nops, asyncs, rejects, gaps;
+    uint64_t r2t_waits;           /* R2Ts for which a write had to wait: nothing of it could be sent before */
     uint64_t fruitless;           /* READs and WRITEs that did not end GOOD */
     uint64_t flushes;             /* that ended well, also those that changed nothing */
     uint64_t checks, holds, hold_ns; /* commands of iscsi_hold.c; times that it held all others back */

@@ -296,7 +296,10 @@ static void describe(const struct opening *o) {
     }
     kv_uint(&f->negotiated, "capacity_blocks", o->capacity.blocks);
     kv_uint(&f->negotiated, "block", o->capacity.block);
-    kv_uint(&f->negotiated, "physical_block", (uint64_t)o->capacity.block << o->capacity.physical_exponent);
+    uint64_t physical = (uint64_t)o->capacity.block << o->capacity.physical_exponent;
+    uint64_t first = (uint64_t)o->capacity.block * o->capacity.lowest_aligned % physical;
+    kv_uint(&f->negotiated, "physical_block", physical);
+    if (first) kv_uint(&f->negotiated, "physical_offset", physical - first);
     kv_bool(&f->negotiated, "lbpme", o->capacity.thin);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backends/net/silence.h"
 #include "backends/net/sock.h"
 
 #define TICK_NS  (100 * NS_PER_MS) /* all paths are looked at so often */
@@ -19,6 +20,7 @@ struct path {
     struct context *c;
     const char *portal;
     uint64_t ios, bytes;
+    struct silence silence;
 };
 
 struct paths {
@@ -44,6 +46,8 @@ static void lose_all(struct paths *p, const struct path *first) {
     p->lost = true;
     p->lost_error = first->c->lost_error;
     for (unsigned i = 0; i < p->n; i++) {
+        struct context *c = p->path[i].c;
+        if (c->lent || &p->path[i] == first) silence_ends(&p->path[i].silence, clock_now(c->clock));
         p->path[i].c->portal = NULL; /* the words are about the first, and name it */
         iscsibe_native_lose(p->path[i].c, p->lost_error, "other path lost", first->c->lost_text);
     }
@@ -60,6 +64,7 @@ int iscsibe_paths_submit(struct context *context, struct request *const *request
         struct path *path = &p->path[p->turn];
         unsigned share = p->every - p->run;
         if (share > n - taken) share = n - taken;
+        if (path->c->lent == 0) silence_begins(&path->silence, clock_now(path->c->clock));
         int got = iscsibe_native_submit(path->c, requests + taken, share);
         if (path->c->lost) lose_all(p, path);
         if (got < 0) return taken ? (int)taken : got;
@@ -77,6 +82,7 @@ int iscsibe_paths_submit(struct context *context, struct request *const *request
 /* ---- receiving ---- */
 
 static void count(struct path *path, const struct completion *done, unsigned n) {
+    if (!path->c->lost) silence_ends(&path->silence, done[n - 1].t_done);
     for (unsigned i = 0; i < n; i++) {
         if (done[i].result < 0 || done[i].request->op == IO_FLUSH) continue;
         path->ios++;
@@ -257,7 +263,7 @@ struct context *iscsibe_paths_session(struct context *context, unsigned i) {
     return paths_of(context)->path[i].c;
 }
 
-static void path_counters(const struct path *path, const struct kv *counted, unsigned number, struct kv *out) {
+static void path_counters(struct path *path, const struct kv *counted, unsigned number, struct kv *out) {
     static const char *const amounts[] = { "command_window_closed", "command_window_closed_ns", "send_buffer_full",
                                            "tcp_retransmits" };
     static const char *const levels[] = { "command_window", "outstanding_max", "tcp_min_rtt_ns" };
@@ -269,6 +275,9 @@ static void path_counters(const struct path *path, const struct kv *counted, uns
     kv_uint(out, key, path->ios);
     snprintf(key, sizeof key, "path%u_bytes", number);
     kv_uint(out, key, path->bytes);
+    if (!path->c->lost && path->c->lent) silence_ends(&path->silence, clock_now(path->c->clock));
+    snprintf(key, sizeof key, "path%u_silent_max_ns", number);
+    kv_gauge(out, key, (uint64_t)path->silence.longest);
     for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++) {
         if (!kv_find(counted, amounts[i])) continue;
         snprintf(key, sizeof key, "path%u_%s", number, amounts[i]);

@@ -192,6 +192,18 @@ static void path_warning(struct facts *f) {
                 (unsigned long long)failed, paths->text);
 }
 
+/* How far behind the edge of a physical block the device begins: where the partition starts, and where the disk itself
+ * has its first edge. */
+static void physical_offset(const struct place *p, struct facts *f) {
+    uint64_t block = 0, start = 0, first = 0;
+    sysfs_uint(&block, "%s/queue/physical_block_size", p->disk);
+    sysfs_uint(&first, "%s/alignment_offset", p->disk);
+    if (p->partition) sysfs_uint(&start, "%s/start", p->own);
+    if (!block) return;
+    uint64_t off = (start * 512 + block - first % block) % block;
+    if (off) kv_uint(&f->negotiated, "physical_offset", off);
+}
+
 void blockdev_facts(const char *sys, dev_t dev, struct facts *f) {
     struct place p;
     char name[64], roads[128];
@@ -201,6 +213,7 @@ void blockdev_facts(const char *sys, dev_t dev, struct facts *f) {
     identities(&p, dev, f);
     queue_facts(p.disk, f);
     if (sysfs_uint(&value, "%s/ro", p.own) && value) f->read_only = true;
+    physical_offset(&p, f);
     if (p.partition && sysfs_uint(&value, "%s/alignment_offset", p.own) && value)
         kv_text(&f->warnings, "alignment", "the partition is off the disk's alignment by %llu bytes",
                 (unsigned long long)value);

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -70,6 +71,25 @@ void tcpinfo_counters(int fd, struct kv *out) {
     if (!isnan(ns)) kv_gauge(out, "tcp_min_rtt_ns", (uint64_t)ns);
 }
 
+/* In a row, not answered: more than a moment's loss. */
+#define MANY_RETRANSMITS 3
+
+const char *tcpinfo_missing(int fd, char *buf, size_t len) {
+    struct answer_tcp a;
+    bool there, back;
+
+    buf[0] = '\0';
+    if (!ask(fd, &a)) return buf;
+    const struct tcp_info *i = &a.u.info;
+    there = i->tcpi_unacked && i->tcpi_retransmits >= MANY_RETRANSMITS;
+    back = FILLED(&a, tcpi_rcv_ooopack) && i->tcpi_rcv_ooopack;
+    if (there || back)
+        snprintf(buf, len, "; %s: packets are lost, perhaps all of full size (MSS %u, path MTU %u)",
+                 there ? "what was sent is not acknowledged" : "of answers only later parts came",
+                 (unsigned)i->tcpi_snd_mss, (unsigned)i->tcpi_pmtu);
+    return buf;
+}
+
 static const struct track entries[TCPINFO_TRACKS] = { TCPINFO_TRACK_ENTRIES };
 
 /* In the order of the entries. */
@@ -88,6 +108,11 @@ static void values_of(const struct answer_tcp *a, double v[TCPINFO_TRACKS]) {
     *v++ = 1000 * FIELD(a, tcpi_busy_time);
     *v++ = 1000 * FIELD(a, tcpi_rwnd_limited);
     *v++ = 1000 * FIELD(a, tcpi_sndbuf_limited);
+    *v++ = FIELD(a, tcpi_data_segs_out);
+    *v++ = FIELD(a, tcpi_data_segs_in);
+    *v++ = FIELD(a, tcpi_snd_mss);
+    *v++ = FIELD(a, tcpi_pmtu);
+    *v++ = FIELD(a, tcpi_dsack_dups);
 }
 
 void tcpinfo_sample(const int *fds, unsigned n, double *values) {

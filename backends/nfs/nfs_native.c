@@ -54,6 +54,10 @@ static bool allocate(struct context *c, unsigned n) {
 static void take_socket(struct context *c, unsigned i, int fd, uint32_t max_io) {
     struct timeval tick = { .tv_usec = NFSNATIVE_RCVTIMEO_MS * 1000 };
     struct nfsnative_conn *conn = &c->conn[i];
+    char address[60];
+    unsigned port;
+    if (sock_peer(fd, address, sizeof address, &port))
+        snprintf(conn->road, sizeof conn->road, "port %u to %s:%u", sock_local_port(fd), address, port);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
     conn->fd = fd;
     conn->index = (uint16_t)i;
@@ -297,12 +301,26 @@ static void count_server(const struct context *c, unsigned s, struct kv *out) {
     kv_uint(out, key, bytes);
 }
 
-void nfsnative_counters(struct context *c, struct kv *out) {
-    uint64_t rpcs = 0, sends = 0, recvs = 0, strays = 0;
+/* Of several connections, each by itself; numbered from 0. */
+static void count_conn(const struct context *c, struct nfsnative_conn *conn, const struct kv *tcp, struct kv *out) {
     char key[40];
 
+    if (!c->lost && conn->lent) silence_ends(&conn->silence, clock_now(c->clock));
+    snprintf(key, sizeof key, "conn%u_wire_ios", conn->index);
+    kv_uint(out, key, conn->rpcs);
+    snprintf(key, sizeof key, "conn%u_silent_max_ns", conn->index);
+    kv_gauge(out, key, (uint64_t)conn->silence.longest);
+    snprintf(key, sizeof key, "conn%u_road", conn->index);
+    if (conn->road[0]) kv_text(out, key, "%s", conn->road);
+    snprintf(key, sizeof key, "conn%u_tcp_retransmits", conn->index);
+    if (kv_find(tcp, "tcp_retransmits")) kv_uint(out, key, kv_get_uint(tcp, "tcp_retransmits", 0));
+}
+
+void nfsnative_counters(struct context *c, struct kv *out) {
+    uint64_t rpcs = 0, sends = 0, recvs = 0, strays = 0;
+
     for (unsigned i = 0; i < c->n_conns; i++) {
-        const struct nfsnative_conn *conn = &c->conn[i];
+        struct nfsnative_conn *conn = &c->conn[i];
         rpcs += conn->rpcs - conn->lent;
         sends += conn->sends;
         recvs += conn->recvs;
@@ -310,10 +328,8 @@ void nfsnative_counters(struct context *c, struct kv *out) {
         struct kv tcp = { .n = 0 };
         tcpinfo_counters(conn->fd, &tcp);
         kv_merge_sum(out, &tcp);
+        if (c->n_conns > 1) count_conn(c, conn, &tcp, out);
         kv_free(&tcp);
-        if (c->n_conns == 1) continue;
-        snprintf(key, sizeof key, "conn%u_wire_ios", i);
-        kv_uint(out, key, conn->rpcs);
     }
     for (unsigned s = 0; s < c->n_servers; s++) count_server(c, s, out);
     const struct nfsbe_counts counts = {.rpcs = rpcs - c->beside,

@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "backends/net/silence.h"
 #include "backends/nfs/nfs.h"
 #include "backends/nfs/nfs_verf.h"
 #include "backends/nfs/nfs_wire.h"
@@ -54,6 +55,8 @@ struct nfsnative_conn {
     int send_error;                             /* nothing can be sent any more; what has arrived is still read */
     unsigned char *in;
     int64_t stamp;                              /* of what `wire` was fed last */
+    struct silence silence;
+    char road[80];                              /* "port 712 to 10.0.0.1:2049"; "": unknown */
     uint64_t rpcs, sends, recvs, bytes;         /* bytes: of data, in good replies */
     struct nfswire wire;
     unsigned char pend_head[NFSWIRE_CALL_MAX];

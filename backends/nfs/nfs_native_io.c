@@ -174,6 +174,7 @@ static unsigned send_batch(struct context *c, struct nfsnative_conn *conn, struc
         taken = taken_part(c, conn, requests, i, sent < 0 ? 0 : (size_t)sent);
         *all = false;
     }
+    if (UNLIKELY(c->n_conns > 1) && conn->lent == 0) silence_begins(&conn->silence, clock_now(c->clock));
     conn->lent += taken;
     conn->rpcs += taken;
     c->lent += taken;
@@ -204,7 +205,7 @@ bool nfsnative_send_call(struct context *c, struct nfsnative_conn *conn, struct 
     if (write) c->asked[call->stable]++;
     c->commits += call->op == NFSWIRE_COMMIT;
     conn->rpcs++;
-    conn->lent++;
+    if (conn->lent++ == 0) silence_begins(&conn->silence, clock_now(c->clock));
     if ((size_t)sent == t->len + (write ? call->len + pad : 0)) return true;
     c->held++;
     pend(conn, call, c->heads, t->len, (size_t)sent);
@@ -260,12 +261,20 @@ int nfsnative_submit(struct context *c, struct request *const *requests, unsigne
 
 static __attribute__((noinline)) void look_for_old(struct context *c) {
     int64_t oldest = c->age;
-    char text[120];
-    for (uint32_t slot = 0; slot <= c->mask; slot++)
-        if (c->calls[slot].where != NFSWIRE_NOWHERE && c->calls[slot].sent < oldest) oldest = c->calls[slot].sent;
+    uint32_t where = 0;
+    char text[440], missing[220];
+    for (uint32_t slot = 0; slot <= c->mask; slot++) {
+        if (c->calls[slot].where == NFSWIRE_NOWHERE || c->calls[slot].sent >= oldest) continue;
+        oldest = c->calls[slot].sent;
+        where = c->calls[slot].where;
+    }
     c->oldest = oldest;
     if (c->age - oldest <= c->timeout) return;
-    snprintf(text, sizeof text, "no reply within %lld ms (timeout=)", (long long)(c->timeout / NS_PER_MS));
+    int at = snprintf(text, sizeof text, "no reply within %lld ms (timeout=)", (long long)(c->timeout / NS_PER_MS));
+    if (c->n_conns > 1)
+        at += snprintf(text + at, sizeof text - (size_t)at, " on connection %u of %u%s%s", where + 1, c->n_conns,
+                       c->conn[where].road[0] ? ", " : "", c->conn[where].road);
+    snprintf(text + at, sizeof text - (size_t)at, "%s", tcpinfo_missing(c->conn[where].fd, missing, sizeof missing));
     nfsnative_lose(c, ETIMEDOUT, "timeout", text);
 }
 
@@ -309,6 +318,7 @@ static enum look look(struct context *c, struct nfsnative_conn *conn, int flags)
     }
     if (r <= 0) return received_nothing(c, conn, r, errno);
     conn->stamp = clock_now(c->clock);
+    silence_ends(&conn->silence, conn->stamp);
     if (UNLIKELY(c->tend != NULL)) tcp_settings_tend(c->tend, conn->fd);
     if (direct) {
         size_t n = (size_t)r < direct ? (size_t)r : direct;

@@ -148,6 +148,7 @@ void nfsnative_lose(struct context *c, int error, const char *kind, const char *
     c->lost_kind = kinds_lost(c->kinds, kind, text);
     c->lost_at = clock_now(c->clock);
     for (unsigned i = 0; i < c->n_conns; i++) {
+        if (c->conn[i].lent) silence_ends(&c->conn[i].silence, c->lost_at);
         close(c->conn[i].fd);
         c->conn[i].fd = -1;
     }

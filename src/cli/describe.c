@@ -15,6 +15,7 @@
 #include "result/fields.h"
 #include "result/json.h"
 #include "result/view.h"
+#include "target/reach.h"
 
 #define PROBE_PINGS 10
 
@@ -136,11 +137,28 @@ json_t *describe_sameness(struct target *const *targets, unsigned n, const struc
     return list;
 }
 
+/* What came of one large READ; null where none was tried. */
+static json_t *large_read(const struct reach *r) {
+    struct fields j = fields_new();
+    if (!r->bytes) return json_null();
+    fields_count(&j, "bytes", r->bytes);
+    fields_put(&j, "ns", r->ns >= 0 ? json_integer(r->ns) : json_null());
+    fields_ns(&j, "small_ns", r->small_ns);
+    fields_real(&j, "tcp_mss_bytes", r->mss);
+    fields_real(&j, "tcp_path_mtu_bytes", r->mtu);
+    return fields_end(&j);
+}
+
 json_t *describe_probed(const struct target *t) {
     json_t *j = describe_target(t);
     struct ping_idle idle = {.kinds = 0};
     if (!t->lost) ping_idle(t, PROBE_PINGS, &idle);
     if (j) json_object_set_new(j, "ping", pings(&idle));
+    struct reach reach = {.bytes = 0};
+    if (!t->lost) reach_try(t, &reach);
+    if (j) json_object_set_new(j, "large_read", large_read(&reach));
+    if (reach.warning[0])
+        json_array_append_new(view_at(j, "warnings"), json_pack("{s:s, s:s}", "code", "mtu-black-hole", "text", reach.warning));
     return j;
 }
 
@@ -225,6 +243,16 @@ static void print_pings(struct grid *g, const json_t *ping) {
     if (view_text(ping, "error")) line(g, "no pings", value_text(view_at(ping, "error"), text, sizeof text));
 }
 
+static void print_large_read(struct grid *g, const json_t *r) {
+    char text[200], size[40], took[40] = "no answer";
+    if (!json_is_object(r)) return;
+    if (json_is_integer(view_at(r, "ns"))) figure_time(took, sizeof took, view_number(r, "ns"));
+    snprintf(text, sizeof text, "%s: %s; MSS %.0f, path MTU %.0f",
+             units_size_human(size, sizeof size, view_uint(r, "bytes")), took, view_number(r, "tcp_mss_bytes"),
+             view_number(r, "tcp_path_mtu_bytes"));
+    line(g, "one READ", text);
+}
+
 void describe_print(const json_t *target, FILE *out) {
     struct grid *g = grid_new("ll");
     char label[80], text[600];
@@ -239,6 +267,7 @@ void describe_print(const json_t *target, FILE *out) {
         for (size_t m = 0; m < json_array_size(members); m++)
             print_member(g, json_array_get(members, m), (unsigned)m + 1, (unsigned)json_array_size(members));
         print_pings(g, view_at(target, "ping"));
+        print_large_read(g, view_at(target, "large_read"));
     }
     for (size_t w = 0; w < json_array_size(warns); w++)
         line(g, "warning", value_text(view_at(json_array_get(warns, w), "text"), text, sizeof text));

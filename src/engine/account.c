@@ -7,6 +7,9 @@
  */
 #define FAILURES_GIVE_UP 1000
 
+/* A worker looks every 100 ms. One that did not for so long did not run itself: what came meanwhile, it cannot know. */
+#define BLIND (200 * NS_PER_MS)
+
 /* Where a completion falls: in the ramp, in the window, in the tail. */
 enum when { WHEN_BEFORE, WHEN_INSIDE, WHEN_AFTER };
 
@@ -150,12 +153,33 @@ static void add_to_tail(struct worker *w, const struct completion *c, unsigned n
     }
 }
 
+void account_gap(struct worker *w, int64_t until) {
+    int64_t from = w->quiet_since > w->t_window ? w->quiet_since : w->t_window;
+    int64_t looked = w->looked > from ? w->looked : from;
+    if (until - looked > BLIND) until = looked;
+    if (until > w->t_end) until = w->t_end;
+    if (until - from <= w->counts.gap_ns) return;
+    w->counts.gap_ns = until - from;
+    w->counts.gap_from = from;
+}
+
+void account_nothing(struct worker *w, int64_t now) {
+    int64_t looked = w->looked > w->quiet_since ? w->looked : w->quiet_since;
+    if (now - looked > BLIND) {
+        account_gap(w, now);
+        w->quiet_since = now;
+    }
+    w->looked = now;
+}
+
 static const struct completion *complete(struct worker *w, const struct completion *c, const struct completion *end) {
     struct group g = {.when = when_of(w, c), .t = c->t_done};
     const struct completion *first = c;
+    if (__builtin_expect(g.t - w->quiet_since > w->counts.gap_ns, 0)) account_gap(w, g.t);
     c = take_group(w, c, end, &g);
     unsigned n = (unsigned)(c - first);
     depth_change(&w->depth, g.t, -(int64_t)n);
+    w->quiet_since = g.t;
     if (g.when == WHEN_AFTER && !w->flushing_end) add_to_tail(w, first, n);
     if (g.when == WHEN_INSIDE && w->budget != UINT64_MAX) w->t_over = g.t;
     if (g.when == WHEN_INSIDE) add_to_window(w, &g);

@@ -12,4 +12,9 @@ void account(struct worker *w, const struct completion *c, unsigned n);
  * in the latency from the due time. What they would have been, reads or writes, is drawn as the load draws it. */
 void account_unsent(struct worker *w, uint64_t k, uint64_t n, int64_t until);
 
+/* A reap that brought nothing, at `now`. */
+void account_nothing(struct worker *w, int64_t now);
+/* Nothing has come back from w->quiet_since to `until`, although I/Os were out. What lies in the window of it counts. */
+void account_gap(struct worker *w, int64_t until);
+
 #endif

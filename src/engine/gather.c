@@ -45,6 +45,27 @@ static void add_series(struct record *r, const struct worker *workers, unsigned 
     }
 }
 
+/* The longest of any worker's, and how many others had theirs at the same time, for most of it. */
+static void set_stall(struct record *r, const struct worker *workers, unsigned n) {
+    const struct worker_counts *longest = &workers[0].counts;
+    for (unsigned i = 1; i < n; i++)
+        if (workers[i].counts.gap_ns > longest->gap_ns) longest = &workers[i].counts;
+    r->stall = (struct record_stall){.ns = longest->gap_ns, .at = longest->gap_from - workers[0].t_window};
+    for (unsigned i = 0; i < n; i++) {
+        const struct worker_counts *own = &workers[i].counts;
+        int64_t from = own->gap_from > longest->gap_from ? own->gap_from : longest->gap_from;
+        int64_t to = own->gap_from + own->gap_ns, end = longest->gap_from + longest->gap_ns;
+        r->stall.workers += (to < end ? to : end) - from > longest->gap_ns / 2;
+    }
+    if (!longest->gap_ns) r->stall = (struct record_stall){.ns = 0};
+}
+
+/* As block devices and LUNs tell it. */
+static void set_physical(struct record *r, const struct kv *negotiated) {
+    r->physical_block = kv_get_uint(negotiated, "physical_block", kv_get_uint(negotiated, "physical_block_size", 0));
+    r->physical_offset = kv_get_uint(negotiated, "physical_offset", 0);
+}
+
 static void add_marks(struct record *r, const struct worker *workers, unsigned n) {
     r->n_marks = RECORD_MARKS;
     for (unsigned i = 0; i < n; i++)
@@ -142,6 +163,9 @@ void gather(struct record *r, const struct run *run, struct worker *workers, uns
         r->depth_achieved = (double)area / (double)r->window_ns;
         r->depth_little = (double)(held + r->failed_ns) / (double)r->window_ns;
     }
+    set_stall(r, workers, n);
+    r->io_align = pattern_min_align(p);
+    set_physical(r, &run->target->member[0].facts.negotiated);
     r->has_due = p->rate_iops != 0;
     r->pauses = p->thinktime != 0;
     r->lat_lower_bound = r->rate_missed || r->rate_unsent > n;

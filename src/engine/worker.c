@@ -95,6 +95,7 @@ static bool reap(struct worker *w, int64_t timeout, int64_t *now) {
         publish(w);
     } else {
         *now = clock_now(w->clock);
+        account_nothing(w, *now);
     }
     if (w->since_pause >= w->pattern->thinktime_blocks && w->pattern->thinktime) {
         w->since_pause = 0;
@@ -190,11 +191,13 @@ static bool submit(struct worker *w, int64_t *now) {
     int n = w->backend->submit(w->context, w->batch, w->n_batch);
     int64_t t2 = clock_now(w->clock);
     *now = t2;
+    if (__builtin_expect(t2 - t1 >= NS_PER_SEC, 0)) w->looked = t2; /* a device that is stuck holds on to who submits */
     if (t1 >= w->t_window && t2 <= w->t_end) w->counts.submit_ns += t2 - t1;
     if (n < 0) {
         w->lost = n;
         return false;
     }
+    if (w->depth.outstanding == 0) w->quiet_since = t1;
     depth_change(&w->depth, t1, n);
     w->n_batch -= (unsigned)n;
     w->no_room = n == 0;
@@ -342,6 +345,7 @@ void worker_loop(struct worker *w) {
     }
     end_watch(w, now);
     end_rate(w, now);
+    if (w->depth.outstanding) account_gap(w, now);
     if (w->lost) now = collect_lost(w);
     if (w->budget == UINT64_MAX && now < w->t_end)
         w->depth.to = w->t_over = w->t_end = now; /* the window is what was measured */

@@ -31,6 +31,7 @@ struct worker_counts { /* what the window, the tail and the whole run add up to 
     int64_t submit_ns;
     uint64_t writes, writes_stable, flushes; /* completed well, in any phase: for the durability class */
     uint64_t ios_completed;                  /* in any phase, flushes included */
+    int64_t gap_ns, gap_from;                /* the longest time without a completion while I/Os were out, in the window */
 };
 
 struct worker {
@@ -60,6 +61,8 @@ struct worker {
     struct kinds kinds;
     unsigned last_kind; /* of the last failure */
     struct depth depth;
+    int64_t looked;      /* when nothing had come, last */
+    int64_t quiet_since; /* the last completion, or the submission when nothing else was out */
     struct kv protocol;
     int64_t t_over;       /* when this worker's window ended: t_end, or the last completion */
     int lost;             /* negative errno: the context was lost */

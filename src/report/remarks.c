@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/causes.h"
 #include "report/figure.h"
 #include "report/ping_remark.h"
 #include "report/tcp_line.h"
@@ -192,9 +193,11 @@ static double check_retries(const json_t *run, char *buf, size_t len) {
     }
     snprintf(buf, len,
              "%" PRIu64 " answer%s of \"try again later\"%s%s: the I/Os waited %s in all for it, which is in their "
-             "latencies",
+             "latencies%s",
              total, plural(total), list, at ? ")" : "",
-             figure_time(waited, sizeof waited, view_number(run, "protocol/retry_wait_ns")));
+             figure_time(waited, sizeof waited, view_number(run, "protocol/retry_wait_ns")),
+             view_uint(run, "protocol/retries_task_set_full") > total / 2
+                 ? "; the target's queue is shorter than what is out: a lower iodepth= shows its own rate" : "");
     return (double)total;
 }
 
@@ -365,32 +368,38 @@ static double (*const checks[])(const json_t *, char *, size_t) = {
     check_grown,
 };
 
+static void remark_of_runs(const json_t *document, const char *pattern, const char *target,
+                           double (*look)(const json_t *, char *, size_t),
+                           void (*emit)(void *arg, const char *text), void *arg) {
+    const json_t *runs = view_at(document, "runs");
+    char worst[REMARK_MAX], text[REMARK_MAX], line[REMARK_MAX + 40];
+    double most = 0;
+    unsigned hits = 0, n = 0;
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        const json_t *run = json_array_get(runs, i);
+        if (!view_text_is(run, "pattern", pattern) || !view_text_is(run, "target", target)) continue;
+        n++;
+        double bad = look(run, text, sizeof text);
+        if (!(bad > 0)) continue;
+        hits++;
+        if (bad > most) {
+            most = bad;
+            memcpy(worst, text, sizeof worst);
+        }
+    }
+    if (!hits) return;
+    if (n > 1)
+        snprintf(line, sizeof line, "%s (%u of %u rounds)", worst, hits, n);
+    else
+        snprintf(line, sizeof line, "%s", worst);
+    emit(arg, line);
+}
+
 void remarks_of_row(const json_t *document, const char *pattern, const char *target,
                     void (*emit)(void *arg, const char *text), void *arg) {
-    const json_t *runs = view_at(document, "runs");
-    for (size_t c = 0; c < sizeof checks / sizeof *checks; c++) {
-        char worst[REMARK_MAX], text[REMARK_MAX], line[REMARK_MAX + 40];
-        double most = 0;
-        unsigned hits = 0, n = 0;
-        for (size_t i = 0; i < json_array_size(runs); i++) {
-            const json_t *run = json_array_get(runs, i);
-            if (!view_text_is(run, "pattern", pattern) || !view_text_is(run, "target", target)) continue;
-            n++;
-            double bad = checks[c](run, text, sizeof text);
-            if (!(bad > 0)) continue;
-            hits++;
-            if (bad > most) {
-                most = bad;
-                memcpy(worst, text, sizeof worst);
-            }
-        }
-        if (!hits) continue;
-        if (n > 1)
-            snprintf(line, sizeof line, "%s (%u of %u rounds)", worst, hits, n);
-        else
-            snprintf(line, sizeof line, "%s", worst);
-        emit(arg, line);
-    }
+    for (size_t c = 0; c < sizeof checks / sizeof *checks; c++)
+        remark_of_runs(document, pattern, target, checks[c], emit, arg);
+    for (const struct cause *c = causes; c->look; c++) remark_of_runs(document, pattern, target, c->look, emit, arg);
     char where[REMARK_MAX];
     if (ping_remark(document, pattern, target, where, sizeof where)) emit(arg, where);
     if (tcp_line(document, pattern, target, where, sizeof where)) emit(arg, where);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "result/fields.h"
 #include "result/ping.h"
+#include "result/view.h"
 #include "result/wire.h"
 
 json_t *json_of_double(double value) {
@@ -186,6 +187,17 @@ static json_t *tail(const struct record_tail *t) {
     return fields_end(&f);
 }
 
+static json_t *stall(const struct record *r) {
+    const struct record_stall *s = &r->stall;
+    struct fields f = fields_new();
+    if (!s->ns || r->window_ns <= 0) return json_null();
+    fields_ns(&f, "longest_ns", s->ns);
+    fields_real(&f, "percent", 100.0 * (double)s->ns / (double)r->window_ns);
+    fields_ns(&f, "at_ns", s->at);
+    fields_count(&f, "workers", s->workers);
+    return fields_end(&f);
+}
+
 static json_t *cpu(const struct record *r) {
     struct fields f = fields_new();
     const struct record_cpu *c = &r->cpu;
@@ -231,6 +243,22 @@ static void put_limited(json_t *j, const struct record_track *t, int64_t window_
     json_of_put(j, name, json_of_double(percent > 100 ? 100 : percent)); /* unknown (NAN) stays so: fmin() would say 100 */
 }
 
+/* What follows from several values of the window; each only where all of them are known. What the other side says that
+ * it had twice was only late: on a machine that was busy, or stood still. */
+static void put_derived(json_t *j, const struct record *r) {
+    double again = view_number(j, "tcp_retransmits"), twice = view_number(j, "tcp_dsacks");
+    double out = view_number(j, "tcp_data_segments_out"), in = view_number(j, "tcp_data_segments_in");
+    double lost = twice > 0 ? fmax(again - twice, 0) : again, late = view_number(j, "tcp_out_of_order");
+    double waits = view_number(j, "r2t_waits") / (double)r->op[IO_WRITE].ios;
+    if (r->n_tracks == 0) return;
+    if (!isnan(lost) && out > 0) json_of_put(j, "tcp_lost_segments", json_of_double(lost));
+    if (!isnan(lost) && out > 0) json_of_put(j, "tcp_lost_percent", json_of_double(100 * lost / out));
+    if (in > 0) json_of_put(j, "tcp_out_of_order_percent", json_of_double(100 * late / in));
+    if (!isfinite(waits)) return;
+    json_of_put(j, "r2t_waits_per_write", json_of_double(waits));
+    json_of_put(j, "r2t_ns_per_write", json_of_double(waits * view_number(j, "tcp_min_rtt_ns")));
+}
+
 static json_t *protocol(const struct record *r) {
     json_t *j = json_of_kv(&r->protocol);
     if (j) json_object_set_new(j, "wire_ios_per_io", json_of_double(r->wire_ios_per_io));
@@ -239,6 +267,7 @@ static json_t *protocol(const struct record *r) {
         json_of_put(j, t->name, json_of_double(t->cumulative ? t->total : t->last));
         if (t->cumulative) put_limited(j, t, r->window_ns);
     }
+    if (j) put_derived(j, r);
     return j;
 }
 
@@ -351,6 +380,9 @@ static void put_load(struct fields *f, const struct record *r) {
     fields_real(f, "depth_achieved", r->depth_achieved);
     fields_put(f, "littles_law", littles_law(r));
     fields_count(f, "ios_generated", r->ios_generated);
+    fields_count(f, "io_align", r->io_align);
+    fields_put(f, "physical_block", r->physical_block ? json_of_uint(r->physical_block) : json_null());
+    fields_count(f, "physical_offset", r->physical_offset);
     fields_word(f, "durability", io_durability_name(r->durability));
     char data[100];
     fields_word(f, "entropy", entropy(&r->written, data, sizeof data));
@@ -371,6 +403,7 @@ static void put_figures(struct fields *f, const struct record *r) {
     fields_put(f, "total", total(r));
     fields_put(f, "flush", flushes(&r->op[IO_FLUSH]));
     fields_put(f, "tail", tail(&r->tail));
+    fields_put(f, "stall", stall(r));
     fields_count(f, "failed", r->failed);
     fields_count(f, "failed_ns", r->failed_ns);
     fields_count(f, "short_ios", r->short_ios);

@@ -60,6 +60,12 @@ struct record_tail {         /* outstanding at the window's end, drained afterwa
     int64_t abandoned_ns;    /* how old the oldest of them was then; in longest_ns, too */
 };
 
+/* The longest time within the window in which nothing came back, although I/Os were out. */
+struct record_stall {
+    int64_t ns, at;          /* how long, and when it began, from the window's start; ns 0: none */
+    unsigned workers;        /* that had no completion for most of it; 1 of several: only that one's */
+};
+
 struct record_cpu {
     int64_t user_ns, system_ns;       /* of the process, over the window */
     int64_t host_busy_ns, host_ns;    /* of all CPUs: everything but idle and iowait; and elapsed times the CPUs. 0: unknown */
@@ -97,6 +103,8 @@ struct record {
     enum io_durability durability;
     struct record_data written; /* by this run */
     struct record_data filled;  /* into the working set, by the plan before its first run */
+    uint32_t io_align;       /* offsets and lengths are multiples of it */
+    uint64_t physical_block, physical_offset; /* of the device, and how far behind the edge of one it begins; 0: unknown */
     int cache;               /* enum pattern_cache as it was in effect */
     double holes;            /* share of the working set without storage behind it; NAN: unknown */
     unsigned blocks_sampled, zeros_sampled; /* looked at before the first run, and zeros among them; 0, 0: not looked */
@@ -108,6 +116,7 @@ struct record {
     uint64_t short_ios;
     struct kinds errors;     /* counts by kind, ramp and tail included */
     struct record_tail tail;
+    struct record_stall stall;
     uint64_t rate_missed;    /* due I/Os that were given up over rate_backlog */
     uint64_t rate_unsent;    /* due and not yet sent at the window's end; both count in `lat` until then */
     bool lat_lower_bound;    /* ... and are so many that its figures are lower bounds */

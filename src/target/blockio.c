@@ -36,6 +36,7 @@ struct blockio {
     struct request **waiting; /* made, not yet taken by the backend, oldest first */
     struct completion *done;
     unsigned n_free, n_waiting, lent;
+    int64_t patience;
     bool lost;
     struct kinds kinds;
 };
@@ -107,6 +108,7 @@ static int open_how(const struct backend *backend, struct handle *h, const struc
     if (!b) return err_set(err, STATUS_TARGET, "no memory");
     b->backend = backend;
     b->clock = clock;
+    b->patience = GUARD_NS;
     b->block = facts->block ? facts->block : 1;
     b->mem_align = facts->mem_align;
     b->max_io = piece_limit(facts, max_io);
@@ -327,7 +329,7 @@ static bool has_no_patience(struct blockio *b, struct job *job, int64_t *since) 
 
 static int run(struct blockio *b, struct job *job) {
     int64_t since = 0;
-    int64_t guard = clock_now(b->clock) + GUARD_NS;
+    int64_t guard = clock_now(b->clock) + b->patience;
 
     if (b->lost) return err_set(job->err, STATUS_TARGET, "%s: the connection was lost before", op_words(job->op));
     for (;;) {
@@ -349,11 +351,12 @@ static int run(struct blockio *b, struct job *job) {
             return job->stop;
         }
         if (n > 0 || moved) {
-            guard = clock_now(b->clock) + GUARD_NS;
+            guard = clock_now(b->clock) + b->patience;
         } else if (clock_now(b->clock) >= guard) {
-            char text[96];
+            char text[96], name[40];
             snprintf(text, sizeof(text), "%u requests are without an answer", b->lent + b->n_waiting);
-            job_fail(job, STATUS_TARGET, NULL, "nothing moved for 120 s", text);
+            snprintf(name, sizeof(name), "nothing moved for %d s", (int)(b->patience / NS_PER_SEC));
+            job_fail(job, STATUS_TARGET, NULL, name, text);
             b->lost = true;
             drop_waiting(b);
             return job->stop;
@@ -458,6 +461,23 @@ int blockio_ping(struct blockio *b, uint64_t offset, uint32_t len, int64_t *late
     if (run(b, &job) != 0) return -1;
     *latency = job.latency;
     return 0;
+}
+
+void blockio_patience(struct blockio *b, int64_t ns) {
+    b->patience = ns;
+}
+
+bool blockio_track(const struct blockio *b, const struct handle *h, const char *name, double *value) {
+    const struct track *list = b->backend->tracks && b->backend->sample ? b->backend->tracks(h) : NULL;
+    double values[BACKEND_TRACKS];
+
+    for (unsigned i = 0; list && i < BACKEND_TRACKS && list[i].name; i++) {
+        if (strcmp(list[i].name, name) != 0) continue;
+        b->backend->sample(b->context, values);
+        *value = values[i];
+        return true;
+    }
+    return false;
 }
 
 int blockio_flush(struct blockio *b, int64_t *latency, struct err *err) {

@@ -3,6 +3,7 @@
 #ifndef TARGET_BLOCKIO_H
 #define TARGET_BLOCKIO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "backends/backend.h"
@@ -41,6 +42,11 @@ int blockio_read_places(struct blockio *b, const uint64_t *place, size_t n, uint
                         int (*see)(void *arg, uint64_t offset, void *buf, size_t len), void *arg, struct err *err);
 /* One read of `len` bytes at depth 1; its latency in ns. */
 int blockio_ping(struct blockio *b, uint64_t offset, uint32_t len, int64_t *latency, struct err *err);
+/* From now on a call fails with STATUS_TARGET when nothing has moved for so long (120 s at first), and the blockio is only
+ * good for closing. */
+void blockio_patience(struct blockio *b, int64_t ns);
+/* The present value of one of the backend's tracks; NAN: unknown. False: it has none of this name. */
+bool blockio_track(const struct blockio *b, const struct handle *h, const char *name, double *value);
 int blockio_flush(struct blockio *b, int64_t *latency, struct err *err);
 /* Streams over [offset, offset+len) at full depth in pieces of max_io, which end at stripes where there are stripes.
  * For writes `fill` makes each piece in place, for reads `fill` (may be NULL) sees it. `fill` returns nonzero to stop

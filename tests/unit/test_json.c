@@ -233,6 +233,38 @@ static void test_unknown_share_of_the_window(void **state) {
     record_free(r);
 }
 
+/* What the other side had twice was not lost; and R2Ts by the write. */
+static void test_derived(void **state) {
+    (void)state;
+    struct record *r = madeup_run("p", "t", 1, 100, 1000);
+    static const struct { const char *name; bool cumulative; double value; } tracks[] = {
+        {"tcp_retransmits", true, 50}, {"tcp_dsacks", true, 10}, {"tcp_data_segments_out", true, 8000},
+        {"tcp_out_of_order", true, 30}, {"tcp_data_segments_in", true, 1000}, {"r2t_waits", true, 800},
+        {"tcp_min_rtt_ns", false, 50}};
+    for (r->n_tracks = 0; r->n_tracks < sizeof tracks / sizeof *tracks; r->n_tracks++) {
+        struct record_track *t = &r->track[r->n_tracks];
+        *t = (struct record_track){.cumulative = tracks[r->n_tracks].cumulative, .last = tracks[r->n_tracks].value,
+                                   .total = tracks[r->n_tracks].value};
+        snprintf(t->name, sizeof t->name, "%s", tracks[r->n_tracks].name);
+    }
+    r->stall.ns = r->window_ns / 4;
+    r->stall.workers = 1;
+    json_t *j = saved(json_of_record(r));
+    assert_true(view_number(j, "protocol/tcp_lost_segments") == 40 && view_number(j, "protocol/tcp_lost_percent") == 0.5);
+    assert_true(view_number(j, "protocol/tcp_out_of_order_percent") == 3);
+    assert_true(view_number(j, "protocol/r2t_waits_per_write") == 8 && view_number(j, "protocol/r2t_ns_per_write") == 400);
+    assert_true(view_number(j, "stall/percent") == 25);
+    json_decref(j);
+    r->n_tracks = 0;
+    r->stall.ns = 0;
+    j = saved(json_of_record(r));
+    assert_null(view_at(j, "protocol/tcp_lost_segments"));
+    assert_null(view_at(j, "protocol/r2t_waits_per_write"));
+    assert_true(json_is_null(view_at(j, "stall")));
+    json_decref(j);
+    record_free(r);
+}
+
 static void test_latency_with_a_rate(void **state) {
     (void)state;
     struct record *r = madeup_run("p", "t", 1, 100, 1000);
@@ -330,6 +362,7 @@ int main(void) {
         cmocka_unit_test(test_run),
         cmocka_unit_test(test_run_that_says_little),
         cmocka_unit_test(test_unknown_share_of_the_window),
+        cmocka_unit_test(test_derived),
         cmocka_unit_test(test_latency_with_a_rate),
         cmocka_unit_test(test_littles_law),
         cmocka_unit_test(test_errors_by_kind),

@@ -46,6 +46,13 @@ static void test_retries(void **state) {
                            "(1 JUKEBOX, 2 BUSY, 1 TASK SET FULL, 3 UNIT ATTENTION, 2 ALUA transition)"));
 }
 
+static void test_a_short_queue(void **state) {
+    (void)state;
+    assert_non_null(strstr(remarks("{\"retries\": 9, \"retries_busy\": 2, \"retries_task_set_full\": 7, "
+                                   "\"retry_wait_ns\": 5}"),
+                           "; the target's queue is shorter than what is out: a lower iodepth="));
+}
+
 static void test_parts(void **state) {
     (void)state;
     assert_string_equal(remarks("{\"short_reads\": 0, \"short_writes\": 0}"), "");
@@ -69,7 +76,8 @@ static void test_wire(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_retries), cmocka_unit_test(test_parts),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_retries), cmocka_unit_test(test_a_short_queue),
+                                       cmocka_unit_test(test_parts),
                                        cmocka_unit_test(test_wire)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -349,7 +349,8 @@ static void tracks_have_their_order(void **state) {
     static const struct track list[TCPINFO_TRACKS] = { TCPINFO_TRACK_ENTRIES };
     assert_string_equal(list[0].name, "tcp_connections");
     assert_string_equal(list[10].name, "tcp_pure_acks");
-    assert_string_equal(list[TCPINFO_TRACKS - 1].name, "tcp_sndbuf_limited_ns");
+    assert_string_equal(list[13].name, "tcp_sndbuf_limited_ns");
+    assert_string_equal(list[TCPINFO_TRACKS - 1].name, "tcp_dsacks");
 }
 
 static void sample_tells_what_was_done(void **state) {

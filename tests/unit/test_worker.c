@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "engine/account.h"
 #include "engine/worker.h"
 #include "nulltarget.h"
 
@@ -99,6 +100,50 @@ static void test_closed_loop(void **state) {
     assert_int_equal(w->counts.tail.longest_ns, NS_PER_MS);
     assert_int_equal(w->counts.op[IO_READ].bytes, w->counts.op[IO_READ].ios * 4096);
     bench_free(b);
+}
+
+/* The longest time without a completion counts only while something is out, and only what lies in the window of it. */
+static void test_gap(void **state) {
+    (void)state;
+    static const struct {
+        const char *url, *think;
+        int64_t gap, from;
+    } cases[] = {
+        {"null:?size=64m&lat=1ms", "0", NS_PER_MS, -1},
+        {"null:?size=64m&lat=1ms", "1s", NS_PER_MS, -1},
+        {"null:?size=64m&lat=3s", "0", 3 * NS_PER_SEC, 2 * NS_PER_SEC},  /* from 3 s to 6 s of the run */
+        {"null:?size=64m&lat=60s", "0", 10 * NS_PER_SEC, 0}};            /* nothing ever came */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench *b = bench_new(cases[i].url, KEYS("rw", "read", "bs", "64k", "iodepth", "2", "ramp_time", "1s",
+                                                       "runtime", "10s", "thinktime", cases[i].think));
+        bench_run(b, 0, 1);
+        struct worker *w = &b->worker;
+        assert_int_equal(w->counts.gap_ns, cases[i].gap);
+        if (cases[i].from >= 0) assert_int_equal(w->counts.gap_from - w->t_window, cases[i].from);
+        bench_free(b);
+    }
+}
+
+/* A worker that did not run itself has not seen that nothing came. */
+static void test_gap_of_a_sleeper(void **state) {
+    (void)state;
+    struct worker *w = calloc(1, sizeof *w);
+    w->t_end = 100 * NS_PER_SEC;
+    w->quiet_since = NS_PER_SEC;
+    account_gap(w, 4 * NS_PER_SEC);
+    assert_int_equal(w->counts.gap_ns, 0);
+    w->looked = 2 * NS_PER_SEC;
+    account_gap(w, 4 * NS_PER_SEC);
+    assert_int_equal(w->counts.gap_ns, NS_PER_SEC);
+    w->looked = 4 * NS_PER_SEC - 100 * NS_PER_MS;
+    account_gap(w, 4 * NS_PER_SEC);
+    assert_int_equal(w->counts.gap_ns, 3 * NS_PER_SEC);
+    assert_int_equal(w->counts.gap_from, NS_PER_SEC);
+    account_nothing(w, 5 * NS_PER_SEC); /* it stood still for more than a second; what was before is known */
+    account_nothing(w, 5 * NS_PER_SEC + 100 * NS_PER_MS);
+    account_gap(w, 8 * NS_PER_SEC);
+    assert_int_equal(w->counts.gap_ns, 3 * NS_PER_SEC);
+    free(w);
 }
 
 /* A stall at the end does not vanish: it is in the tail, not in IOPS. */
@@ -403,6 +448,8 @@ static void test_fingerprints_agree_over_targets(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_closed_loop),
+        cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_gap_of_a_sleeper),
         cmocka_unit_test(test_what_is_out_at_the_end_is_tail),
         cmocka_unit_test(test_series_has_a_point_a_second),
         cmocka_unit_test(test_open_loop_keeps_its_rate),
