@@ -27,7 +27,7 @@ enum {
 };
 
 /* What a narrow terminal does without first. */
-static const int first_out[] = {C_CPU, C_SPREAD, C_MAX, C_P99, C_RATE, C_RESPONSE, C_RATIO, -1};
+static const int first_out[] = {C_CPU, C_MAX, C_SPREAD, C_P99, C_RATE, C_RESPONSE, C_RATIO, -1};
 
 struct refs { /* the notes of a row, ascending */
     unsigned n, number[REFS];
