@@ -51,7 +51,7 @@ after() {
 		"$OF('$2')[0]['total']['ios'] > 0 and 0 < $OF('$2')[0]['window_ns'] < 3e9" \
 		"$OF('$2')[1]['error'] == $OF('$2')[0]['error'] and $OF('$2')[1]['total']['ios'] == 0" \
 		"all(r['status'] == 'ok' and not r['errors'] and r['total']['ios'] > 100 for r in d['runs'] if r['target'] != '$2')"
-	test_that "$1: the table says it" grep -qE "^ +$2: the target was lost: " "$out"
+	test_that "$1: the table says it" grep -qE "^\[[0-9]+\] the target was lost: " "$out"
 	if grep -q 'do not trust' "$out"; then not_ok "$1: no false alarm"; else ok "$1: no false alarm"; fi
 }
 
@@ -203,7 +203,7 @@ full() {
 		"runs['$2']['failed'] == sum(runs['$2']['series']['errors'])" \
 		"2.9e9 < runs['$2']['window_ns'] < 3.1e9"
 	check "$1: no space: the figures hold together" sound r.json
-	test_that "$1: no space: the table says it" grep -qE "$2: .*$4" "$out"
+	test_that "$1: no space: the table says it" grep -qE "^\[[0-9]+\] .*$4" "$out"
 	rm "$LAB/small/other"
 }
 

@@ -77,7 +77,7 @@ for engine in native libnfs; do
 	check "every third answer is JUKEBOX ($engine): the result follows the schema" \
 		schema r.json "$srcdir/src/result/samedisk-result-1.schema.json"
 	test_that "every third answer is JUKEBOX ($engine): the row says it" grep -qE \
-		'x: [0-9]+ answers of "try again later" \([0-9]+ JUKEBOX\): the I/Os waited .*s in all' "$out"
+		'^\[[0-9]+\] [0-9]+ answers of "try again later" \([0-9]+ JUKEBOX\): the I/Os waited .*s in all' "$out"
 
 	told 'nothing but JUKEBOX' $engine 2 --hostile jukebox --only write --after 101 -- \
 		--rw randwrite --io_size 432k --set x.timeout=1s
