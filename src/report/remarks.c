@@ -363,8 +363,9 @@ static const struct check checks[] = {
 };
 
 /* Those of single runs: the worst one is quoted. */
-static void remark_of_runs(const json_t *document, const char *pattern, const char *target, const struct check *check,
-                           remark_fn *emit, void *arg) {
+static void remark_of_runs(const json_t *document, const char *pattern, const char *target,
+                           double (*look)(const json_t *, char *, size_t), double finding_from, remark_fn *emit,
+                           void *arg) {
     const json_t *runs = view_at(document, "runs");
     char worst[REMARK_MAX], text[REMARK_MAX], line[REMARK_MAX + 40];
     double most = 0;
@@ -373,7 +374,7 @@ static void remark_of_runs(const json_t *document, const char *pattern, const ch
         const json_t *run = json_array_get(runs, i);
         if (!view_text_is(run, "pattern", pattern) || !view_text_is(run, "target", target)) continue;
         n++;
-        double bad = check->look(run, text, sizeof text);
+        double bad = look(run, text, sizeof text);
         if (!(bad > 0)) continue;
         hits++;
         if (bad > most) {
@@ -386,14 +387,14 @@ static void remark_of_runs(const json_t *document, const char *pattern, const ch
         snprintf(line, sizeof line, "%s (%u of %u rounds)", worst, hits, n);
     else
         snprintf(line, sizeof line, "%s", worst);
-    emit(arg, &(struct remark){line, most >= check->finding_from});
+    emit(arg, &(struct remark){line, most >= finding_from});
 }
 
 void remarks_of_row(const json_t *document, const char *pattern, const char *target, remark_fn *emit, void *arg) {
     char line[REMARK_MAX];
     bool finding;
     for (size_t c = 0; c < sizeof checks / sizeof *checks; c++)
-        remark_of_runs(document, pattern, target, &checks[c], emit, arg);
+        remark_of_runs(document, pattern, target, checks[c].look, checks[c].finding_from, emit, arg);
     if (depth_remark(document, pattern, target, line, sizeof line)) emit(arg, &(struct remark){line, true});
     tcp_findings(document, pattern, target, emit, arg);
     if (ping_remark(document, pattern, target, line, sizeof line, &finding)) emit(arg, &(struct remark){line, finding});
