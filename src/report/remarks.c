@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "report/depth_remark.h"
 #include "report/figure.h"
 #include "report/ping_remark.h"
 #include "report/tcp_line.h"
@@ -395,7 +394,6 @@ void remarks_of_row(const json_t *document, const char *pattern, const char *tar
     bool finding;
     for (size_t c = 0; c < sizeof checks / sizeof *checks; c++)
         remark_of_runs(document, pattern, target, checks[c].look, checks[c].finding_from, emit, arg);
-    if (depth_remark(document, pattern, target, line, sizeof line)) emit(arg, &(struct remark){line, true});
     tcp_findings(document, pattern, target, emit, arg);
     if (ping_remark(document, pattern, target, line, sizeof line, &finding)) emit(arg, &(struct remark){line, finding});
     if (tcp_line(document, pattern, target, line, sizeof line)) emit(arg, &(struct remark){line, false});

@@ -310,6 +310,7 @@ static void print_left_out(const struct table *t, unsigned gone) {
 
 static const char *in_words(const char *reason, char *buf, size_t len) {
     if (!strcmp(reason, "durability")) return "writes of different durability";
+    if (!strcmp(reason, "data")) return "data that compresses or repeats otherwise";
     if (!strcmp(reason, "holes")) return "reads of what has no storage behind it";
     if (!strcmp(reason, "reference: holes")) return "the reference's reads of what has no storage behind it";
     return safe(buf, len, reason);

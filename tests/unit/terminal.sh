@@ -75,8 +75,8 @@ ok("a target that stores nothing has no line of sameness", "share blocks" not in
 done = subprocess.run(LINE + ["-q", "--rounds", "1"], stdout=subprocess.PIPE, universal_newlines=True)
 ok("a pipe gets all columns", all(name in done.stdout for name in (
     "avg resp ms", "IOPS", "MiB/s", "p99 ms", "max ms", "CPU us/IO", "against first")), done.stdout)
-ok("a pipe gets each note on one line", re.search(r"\n\[\d+\] the client's .{20,}|\n\[\d+\] the depth was .{80,}\n",
-                                                done.stdout), done.stdout)
+ok("a pipe gets each note on one line", "\n[1] null does no I/O: its numbers are those of samedisk itself, or of "
+   "the latency it was told to have\n" in done.stdout, done.stdout)
 ok("a ratio of other work is marked, and explained once", done.stdout.count("x *") >= 2 and
    done.stdout.count("\n* not the same work, ") == 1, done.stdout)
 print("1..%d" % count)
