@@ -245,7 +245,11 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
     if (how->mode == OPEN_CREATE) return err_set(err, STATUS_TARGET, "%s: a block device cannot be created", safe);
     if (stat(path, &st) < 0) {
         int error = errno;
-        nearest_name(path, near, sizeof near);
+        if (strchr(path, '?'))
+            snprintf(near, sizeof near, " (a bare path has no keys behind it: write file:%.300s, or --set LABEL.KEY=VALUE)",
+                     safe);
+        else
+            nearest_name(path, near, sizeof near);
         return err_set(err, STATUS_TARGET, "%s: %s%s", safe,
                        error == ENOENT ? "no such device" : strerrordesc_np(error), error == ENOENT ? near : "");
     }

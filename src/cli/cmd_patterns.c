@@ -31,7 +31,7 @@ static enum status list_all(const char *const *dirs) {
     if (set_list(dirs, add_to_list, g, &err))
         status = complain(&err);
     else
-        grid_print(g, stdout);
+        grid_print(g, 0, stdout);
     grid_free(g);
     return status;
 }

@@ -18,7 +18,9 @@
 #include "cli/plan_text.h"
 #include "cli/progress.h"
 #include "cli/run_plan.h"
+#include "cli/terminal.h"
 #include "engine/session.h"
+#include "report/remarks.h"
 #include "report/table.h"
 #include "result/document.h"
 #include "safety/guard.h"
@@ -163,7 +165,8 @@ static enum status print_result(struct run *run, int format) {
         fwrite(text, 1, len, stdout);
         free(text);
     } else {
-        table_print(document_json(run->document), stdout);
+        struct table_style style = {terminal_width(stdout), run->plan->args->options.verbose};
+        table_print(document_json(run->document), &style, stdout);
     }
     return STATUS_OK;
 }
@@ -198,6 +201,7 @@ static enum status measure(struct run *run, volatile sig_atomic_t *interrupted) 
         complain(&err);
     }
     document_finish(run->document, status == STATUS_INTERRUPTED);
+    document_remarks(run->document, remarks_json(document_json(run->document)));
     status = status_worse(status, document_status(run->document));
     bool said = run->save_failed;
     if (save(run, &err)) status = status_worse(status, said ? err.status : complain(&err));
@@ -259,7 +263,7 @@ enum status cmd_run(struct args *args) {
     struct run_plan plan;
     enum status status = run_plan_make(&plan, args);
     if (status == STATUS_OK && args->options.dry_run)
-        plan_text_print(&plan.plan, &plan.report, args->options.json, stdout);
+        plan_text_print(&plan.plan, &plan.report, args->options.json, args->options.verbose, stdout);
     else if (status == STATUS_OK)
         status = execute(&plan);
     if (status == STATUS_OK && plan.lost) status = STATUS_TARGET;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/keys.h"
 #include "engine/ping.h"
 #include "report/figure.h"
 #include "report/grid.h"
@@ -67,6 +68,7 @@ static json_t *member(const struct member *m) {
     fields_word(&j, "in_use", f->in_use);
     fields_count(&j, "fs_free", f->fs_total ? f->fs_free : UINT64_MAX);
     fields_count(&j, "fs_total", f->fs_total ? f->fs_total : UINT64_MAX);
+    fields_put(&j, "keys", keys_json(m->backend->options, m->conf, m->backend->conf_size));
     fields_put(&j, "negotiated", json_of_kv(&f->negotiated));
     return fields_end(&j);
 }
@@ -199,7 +201,7 @@ static const char *value_text(const json_t *v, char *buf, size_t len) {
 
 static void print_member(struct grid *g, const json_t *m, unsigned number, unsigned n) {
     char text[512], which[40];
-    json_t *negotiated = view_at(m, "negotiated"), *value;
+    json_t *negotiated = view_at(m, "negotiated"), *keys = view_at(m, "keys"), *value;
     const json_t *ids = view_at(m, "identities");
     const char *key;
     snprintf(which, sizeof which, "member %u of %u", number, n);
@@ -225,6 +227,13 @@ static void print_member(struct grid *g, const json_t *m, unsigned number, unsig
     json_object_foreach(negotiated, key, value) {
         char name[100];
         line(g, text_safe(name, sizeof name, key, strlen(key)), value_text(value, text, sizeof text));
+    }
+    /* What was negotiated is what is in force of a key; the engine stands above. */
+    json_object_foreach(keys, key, value) {
+        char name[100];
+        snprintf(name, sizeof name, "%s=", key);
+        if (!json_object_get(negotiated, key) && strcmp(key, "engine") != 0)
+            line(g, name, value_text(value, text, sizeof text));
     }
 }
 
@@ -271,7 +280,7 @@ void describe_print(const json_t *target, FILE *out) {
     }
     for (size_t w = 0; w < json_array_size(warns); w++)
         line(g, "warning", value_text(view_at(json_array_get(warns, w), "text"), text, sizeof text));
-    grid_print(g, out);
+    grid_print(g, 0, out);
     grid_free(g);
 }
 

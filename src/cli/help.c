@@ -37,13 +37,19 @@ void help_overview(FILE *out) {
           out);
 }
 
+/* A bare path is taken as it is, so that it has no place for them. */
+static const char *in_url(const char *backend) {
+    if (!strcmp(backend, "block")) return "file:/dev/NAME?KEY=VALUE";
+    return strcmp(backend, "file") ? "in the URL" : "file:/PATH?KEY=VALUE";
+}
+
 static void help_keys(FILE *out) {
     const struct backend *const *all = backend_all();
     fputs("\nPattern keys (in pattern files without the --)\n", out);
     option_help(pattern_options, "--", out);
     for (size_t i = 0; all[i]; i++) {
         if (!all[i]->options->name) continue;
-        fprintf(out, "\nAccess keys of %s targets: in the URL, or --set LABEL.KEY=VALUE\n", all[i]->name);
+        fprintf(out, "\nAccess keys of %s targets: %s, or --set LABEL.KEY=VALUE\n", all[i]->name, in_url(all[i]->name));
         option_help(all[i]->options, "", out);
     }
 }

@@ -62,6 +62,8 @@ const struct option_entry options_table[] = {
     {.name = "allow_full", .type = OPTION_BOOL, .offset = FIELD(allow_full),
      .help = "create files even if less than 10 % or 10 GiB stays free"},
     {.name = "quiet", .alias = "q", .type = OPTION_BOOL, .offset = FIELD(quiet), .help = "no progress, no notes"},
+    {.name = "verbose", .alias = "v", .type = OPTION_BOOL, .offset = FIELD(verbose),
+     .help = "all that is to be said of each row; with --dry-run every key of the patterns"},
     {.name = "help", .alias = "h", .type = OPTION_BOOL, .offset = FIELD(help), .help = "this text"},
     {.name = "version", .alias = "V", .type = OPTION_BOOL, .offset = FIELD(version),
      .help = "the version, and those of the libraries"},

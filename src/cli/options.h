@@ -22,7 +22,7 @@ struct options {
     uint64_t seed;                 /* or SEED_RANDOM */
     uint64_t time;                 /* ns; 0: not given */
     int format;
-    bool read_only, keep_going, cleanup, keep_partial, dry_run, allow_full, force_output, quiet, help, version;
+    bool read_only, keep_going, cleanup, keep_partial, dry_run, allow_full, force_output, quiet, verbose, help, version;
 };
 
 /* A name of one letter, or an alias of one, is an option with a single dash. */

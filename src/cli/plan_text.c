@@ -9,10 +9,13 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/keys.h"
 
 #define ROUNDS_SHOWN 6
-#define VALUE_MAX    16384
 #define LATENCY_WORTH_A_WORD (20 * NS_PER_MS)
+
+/* Shown in any case: without them nobody knows what the load is. */
+static const char *const load[] = {"rw", "bs", "size", "iodepth", "runtime", NULL};
 
 static const char *safe(char *buf, size_t len, const char *text) {
     return text_safe(buf, len, text ? text : "", SIZE_MAX);
@@ -67,7 +70,29 @@ const char *plan_text_shared(const struct plan *plan, const struct sameness *sam
     return buf;
 }
 
-static void print_targets(const struct plan *plan, FILE *out) {
+struct keys_to {
+    FILE *out;
+    const char *before; /* what stands before the next one */
+    const char *between;
+};
+
+static void print_key(void *arg, const char *name, const char *value) {
+    struct keys_to *to = arg;
+    size_t len = 4 * strlen(value) + 1;
+    char *shown = malloc(len);
+    if (shown) fprintf(to->out, "%s%s=%s", to->before, name, safe(shown, len, value));
+    to->before = to->between;
+    free(shown);
+}
+
+static void print_access_keys(const struct member *m, bool all, FILE *out) {
+    struct keys_to to = {out, "               keys: ", " "};
+    const char *begin = to.before;
+    keys_each(m->backend->options, m->conf, m->backend->conf_size, all, NULL, print_key, &to);
+    if (to.before != begin) fputc('\n', out);
+}
+
+static void print_targets(const struct plan *plan, bool verbose, FILE *out) {
     fputs("\nTargets\n", out);
     for (unsigned i = 0; i < plan->n_targets; i++) {
         const struct target *t = plan->targets[i];
@@ -77,6 +102,7 @@ static void print_targets(const struct plan *plan, FILE *out) {
             fprintf(out, "  %-12s %s\n", m ? "" : t->label, safe(url, sizeof url, member->url));
             if (member->facts.summary[0])
                 fprintf(out, "  %-12s %s\n", "", safe(what, sizeof what, member->facts.summary));
+            print_access_keys(member, verbose, out);
         }
     }
     char shared[600];
@@ -99,19 +125,19 @@ static void print_writing(const struct safety_report *report, const char *json, 
     if (json) fprintf(out, "  the result to %s\n", safe(name, sizeof name, json));
 }
 
-static void print_pattern(const struct pattern *p, char *value, FILE *out) {
+static void print_pattern(const struct pattern *p, bool verbose, FILE *out) {
     char name[200];
+    struct keys_to to = {out, "    ", "\n    "};
     fprintf(out, "  [%s]\n", safe(name, sizeof name, p->name));
-    if (p->section)
+    if (p->section) {
+        size_t changed_len = 4 * strlen(p->changed) + 1;
+        char *changed = malloc(changed_len);
         fprintf(out, "    [%s] of the file, made another load by %s\n", safe(name, sizeof name, p->section),
-                safe(value, VALUE_MAX, p->changed));
-    for (const struct option_entry *e = pattern_options; e->name; e++) {
-        if (!strcmp(e->name, "name") || !option_show(e, p, value, VALUE_MAX)) continue;
-        size_t len = 4 * strlen(value) + 1;
-        char *shown = malloc(len);
-        if (shown) fprintf(out, "    %s=%s\n", e->name, safe(shown, len, value));
-        free(shown);
+                changed ? safe(changed, changed_len, p->changed) : "");
+        free(changed);
     }
+    keys_each(pattern_options, p, sizeof *p, verbose, load, print_key, &to);
+    fputc('\n', out);
 }
 
 static void print_order(const struct plan *plan, FILE *out) {
@@ -128,15 +154,15 @@ static void print_order(const struct plan *plan, FILE *out) {
     free(order);
 }
 
-void plan_text_print(const struct plan *plan, const struct safety_report *report, const char *json, FILE *out) {
-    char duration[400], *value = malloc(VALUE_MAX);
+void plan_text_print(const struct plan *plan, const struct safety_report *report, const char *json, bool verbose,
+                     FILE *out) {
+    char duration[400];
     plan_text_duration(plan, duration, sizeof duration);
     fprintf(out, "%s\n", duration);
-    print_targets(plan, out);
+    print_targets(plan, verbose, out);
     print_writing(report, json, out);
-    fputs("\nPatterns\n", out);
-    for (size_t i = 0; value && i < plan->patterns.n; i++) print_pattern(&plan->patterns.pattern[i], value, out);
+    fprintf(out, "\nPatterns%s\n", verbose ? "" : ", with the keys that are not default (--verbose shows all)");
+    for (size_t i = 0; i < plan->patterns.n; i++) print_pattern(&plan->patterns.pattern[i], verbose, out);
     print_order(plan, out);
     fprintf(out, "\nSeed %" PRIu64 "\n", plan->seed);
-    free(value);
 }

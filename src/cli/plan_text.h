@@ -13,7 +13,9 @@
 void plan_text_duration(const struct plan *plan, char *buf, size_t len);
 /* "nfs and iscsi are one object; fc and fc-2 may be one object", of those whose cache is warmed for it. Returns buf. */
 const char *plan_text_shared(const struct plan *plan, const struct sameness *same, char *buf, size_t len);
-/* Everything: targets, what is written where, patterns with their keys, the order of the runs, the duration. */
-void plan_text_print(const struct plan *plan, const struct safety_report *report, const char *json, FILE *out);
+/* Everything: targets, what is written where, patterns, the order of the runs, the duration. Of the keys what the load is
+ * first of all, and what is not default; all of them if `verbose`. */
+void plan_text_print(const struct plan *plan, const struct safety_report *report, const char *json, bool verbose,
+                     FILE *out);
 
 #endif

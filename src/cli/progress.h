@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the user sees while it runs, on stderr: one line that is drawn again and again on a terminal, else one line per
- * finished run, and now and then something that is worth knowing. */
+/* What the user sees while it runs, on stderr: one line per finished run, now and then something that is worth knowing,
+ * and on a terminal one line that is drawn again and again. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -25,7 +25,7 @@ void progress_say(struct progress *p, const char *line);       /* safe to print 
 void progress_alarm(struct progress *p, const char *line);     /* likewise, also where it is quiet */
 void progress_end(struct progress *p);                         /* leaves no half line behind */
 
-/* The line, cut to `width` columns; needs no terminal. */
+/* The line with as many whole fields as `width` columns hold; needs no terminal. */
 void progress_line(const struct session_progress *now, unsigned width, char *buf, size_t len);
 
 #endif

@@ -14,6 +14,8 @@
 #include "report/figure.h"
 #include "result/view.h"
 
+#define OWN_SHARE 0.05 /* of the CPU time per I/O, from where on samedisk itself matters */
+
 __attribute__((format(printf, 3, 4))) static void add(char *buf, size_t len, const char *fmt, ...) {
     size_t at = strlen(buf);
     va_list ap;
@@ -130,7 +132,21 @@ void conditions_depth(const json_t *document, size_t first, size_t last, char *b
     range_of(document, first, last, "depth_achieved", 1, "achieved", buf, len);
 }
 
-void conditions_own_cost(const json_t *document, size_t first, size_t last, char *buf, size_t len) {
+/* The largest share of samedisk itself in a row's CPU time per I/O. */
+static double own_share(const json_t *document, size_t first, size_t last) {
+    double most = 0;
+    for (size_t i = first; i <= last; i++) {
+        size_t at = 0;
+        const json_t *row;
+        while ((row = next_of(view_at(document, "summary"), view_text(pattern_at(document, i), "name"), &at)))
+            most = fmax(most, view_number(row, "own_ns_per_io/median") / view_number(row, "cpu_ns_per_io/median"));
+    }
+    return most;
+}
+
+void conditions_own_cost(const json_t *document, size_t first, size_t last, bool always, char *buf, size_t len) {
+    buf[0] = '\0';
+    if (!always && !(own_share(document, first, last) >= OWN_SHARE)) return;
     range_of(document, first, last, "own_ns_per_io", 1e3, "samedisk itself", buf, len);
     if (buf[0]) add(buf, len, " us/IO");
 }
@@ -154,21 +170,35 @@ static const char *label_at(const json_t *document, size_t t) {
     return view_text(json_array_get(view_at(document, "targets"), t), "label");
 }
 
+/* The labels of one class: "writes volatile on iscsi and fc". */
+static void add_labels(const json_t *document, size_t first, size_t last, const char *class, char *buf, size_t len) {
+    size_t n = json_array_size(view_at(document, "targets")), of = 0, at = 0;
+    for (size_t t = 0; t < n; t++) {
+        const char *own = label_at(document, t) ? class_in(document, first, last, label_at(document, t)) : NULL;
+        of += own && !strcmp(own, class);
+    }
+    add(buf, len, "%s%s on ", buf[0] ? ", " : "writes ", class);
+    for (size_t t = 0; t < n; t++) {
+        const char *own = label_at(document, t) ? class_in(document, first, last, label_at(document, t)) : NULL;
+        if (!own || strcmp(own, class) != 0) continue;
+        at++;
+        add(buf, len, "%s%s", at == 1 ? "" : at == of ? " and " : ", ", label_at(document, t));
+    }
+}
+
 void conditions_durability(const json_t *document, size_t first, size_t last, char *buf, size_t len) {
     size_t n = json_array_size(view_at(document, "targets"));
-    const char *common = NULL;
-    bool differ = false;
+    const char *seen[8];
+    size_t classes = 0;
     for (size_t t = 0; t < n; t++) {
         const char *class = label_at(document, t) ? class_in(document, first, last, label_at(document, t)) : NULL;
-        if (class && common && strcmp(class, common) != 0) differ = true;
-        if (class) common = class;
+        size_t i = 0;
+        while (class && i < classes && strcmp(seen[i], class) != 0) i++;
+        if (class && i == classes && classes < sizeof seen / sizeof *seen) seen[classes++] = class;
     }
     buf[0] = '\0';
-    if (common && !differ) snprintf(buf, len, "writes %s", common);
-    for (size_t t = 0; differ && t < n; t++) {
-        const char *class = label_at(document, t) ? class_in(document, first, last, label_at(document, t)) : NULL;
-        if (class) add(buf, len, "%s%s on %s", buf[0] ? ", " : "writes ", class, label_at(document, t));
-    }
+    if (classes == 1) snprintf(buf, len, "writes %s", seen[0]);
+    for (size_t i = 0; classes > 1 && i < classes; i++) add_labels(document, first, last, seen[i], buf, len);
 }
 
 int conditions_agree(const json_t *document, size_t first, size_t index) {

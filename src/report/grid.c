@@ -6,7 +6,8 @@
 #include <string.h>
 #include <wchar.h>
 
-#define GAP 2
+#define GAP         2
+#define LINE_INDENT 2 /* of what does not fit into the first one */
 
 struct grid_item {
     char *line; /* not NULL: a line of its own */
@@ -18,6 +19,7 @@ struct grid {
     size_t columns;
     struct grid_item *items;
     size_t n, cap;
+    unsigned out;   /* columns that are left out, a bit each */
     bool no_memory; /* then nothing is printed but that */
 };
 
@@ -45,19 +47,6 @@ unsigned grid_width(const char *text) {
         width += columns;
     }
     return width;
-}
-
-void grid_cut(char *text, unsigned width) {
-    unsigned columns, used = 0;
-    while (*text) {
-        size_t len = character(text, &columns);
-        if (used + columns > width) {
-            *text = '\0';
-            return;
-        }
-        used += columns;
-        text += len;
-    }
 }
 
 struct grid *grid_new(const char *align) {
@@ -116,40 +105,94 @@ void grid_line(struct grid *g, const char *text) {
     if (!item->line) g->no_memory = true;
 }
 
-static void print_row(const struct grid *g, char *const *cells, const unsigned *widths, FILE *out) {
-    unsigned owed = 0; /* blanks that are printed only if something follows */
+/* A column that is left out, or has no single entry, takes no room: 0. */
+static unsigned *widths_of(const struct grid *g) {
+    unsigned *widths = calloc(g->columns + 1, sizeof *widths);
+    for (size_t i = 0; widths && i < g->n; i++) {
+        for (size_t c = 0; g->items[i].cells && c < g->columns; c++) {
+            unsigned w = g->out & 1u << c || !g->items[i].cells[c] ? 0 : grid_width(g->items[i].cells[c]);
+            if (w > widths[c]) widths[c] = w;
+        }
+    }
+    return widths;
+}
+
+/* Prints nothing where `out` is NULL. Returns the columns it takes. */
+static unsigned put_row(const struct grid *g, char *const *cells, const unsigned *widths, FILE *out) {
+    unsigned owed = 0, used = 0; /* owed: blanks that are printed only if something follows */
     for (size_t c = 0; c < g->columns; c++) {
-        unsigned pad = widths[c] - grid_width(cells[c]);
+        if (!widths[c]) continue;
+        unsigned width = grid_width(cells[c]), pad = widths[c] - width;
         if (g->align[c] == 'r') owed += pad;
         if (cells[c][0]) {
-            fprintf(out, "%*s%s", (int)owed, "", cells[c]);
+            if (out) fprintf(out, "%*s%s", (int)owed, "", cells[c]);
+            used += owed + width;
             owed = g->align[c] == 'r' ? 0 : pad;
         } else if (g->align[c] != 'r') {
             owed += pad;
         }
-        if (widths[c]) owed += GAP; /* a column without a single entry takes no room */
+        owed += GAP;
+    }
+    if (out) fputc('\n', out);
+    return used;
+}
+
+unsigned grid_row_width(const struct grid *g) {
+    unsigned *widths = widths_of(g), most = 0;
+    for (size_t i = 0; widths && !g->no_memory && i < g->n; i++) {
+        unsigned w = g->items[i].cells ? put_row(g, g->items[i].cells, widths, NULL) : 0;
+        if (w > most) most = w;
+    }
+    free(widths);
+    return most;
+}
+
+unsigned grid_fit(struct grid *g, const int *first_out, unsigned width) {
+    unsigned *widths = widths_of(g), gone = 0;
+    for (; widths && *first_out >= 0 && grid_row_width(g) > width; first_out++) {
+        if (!widths[*first_out]) continue;
+        g->out |= 1u << *first_out;
+        gone |= 1u << *first_out;
+    }
+    free(widths);
+    return gone;
+}
+
+void grid_wrap(const char *prefix, unsigned indent, const char *text, unsigned width, FILE *out) {
+    unsigned used = grid_width(prefix);
+    bool bare = true; /* no word stands on this line yet */
+    fputs(prefix, out);
+    while (*text) {
+        size_t len = strcspn(text, " ");
+        char *word = strndup(text, len);
+        unsigned w = word ? grid_width(word) : (unsigned)len;
+        if (width && !bare && used + 1 + w > width) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            used = indent;
+            bare = true;
+        }
+        fprintf(out, "%s%.*s", bare ? "" : " ", (int)len, text);
+        used += w + !bare;
+        bare = false;
+        free(word);
+        text += len;
+        if (*text) text++;
     }
     fputc('\n', out);
 }
 
-void grid_print(const struct grid *g, FILE *out) {
-    unsigned *widths = calloc(g->columns + 1, sizeof *widths);
+void grid_print(const struct grid *g, unsigned width, FILE *out) {
+    unsigned *widths = widths_of(g);
     if (!widths || g->no_memory) {
         fputs("(no memory for the table)\n", out);
         free(widths);
         return;
     }
     for (size_t i = 0; i < g->n; i++) {
-        for (size_t c = 0; g->items[i].cells && c < g->columns; c++) {
-            unsigned w = grid_width(g->items[i].cells[c]);
-            if (w > widths[c]) widths[c] = w;
-        }
-    }
-    for (size_t i = 0; i < g->n; i++) {
         if (g->items[i].cells)
-            print_row(g, g->items[i].cells, widths, out);
+            put_row(g, g->items[i].cells, widths, out);
         else
-            fprintf(out, "%s\n", g->items[i].line);
+            grid_wrap("", LINE_INDENT, g->items[i].line, width, out);
     }
     free(widths);
 }

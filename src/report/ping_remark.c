@@ -79,7 +79,7 @@ static bool put_words(const json_t *run, const char *name, char *buf, size_t len
     return true;
 }
 
-bool ping_remark(const json_t *document, const char *pattern, const char *target, char *buf, size_t len) {
+bool ping_remark(const json_t *document, const char *pattern, const char *target, char *buf, size_t len, bool *finding) {
     unsigned rounds;
     char kind[60], why[300];
     const json_t *run = slowest(document, pattern, target, &rounds);
@@ -87,6 +87,7 @@ bool ping_remark(const json_t *document, const char *pattern, const char *target
     const char *error = view_text(run, "ping/error");
     bool words = put_words(run, name_of(run, kind, sizeof kind), buf, len);
     if (!words && !error) return false;
+    *finding = words && isnan(view_number(run, "ping/front_ns"));
     if (!words) snprintf(buf, len, "no estimate of network and server time");
     size_t at = strlen(buf);
     if (words && several_members(document, target) && at < len)

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In words, safe to print; of several rounds the slowest. False: there is nothing to say. */
-bool ping_remark(const json_t *document, const char *pattern, const char *target, char *buf, size_t len);
+/* In words, safe to print; of several rounds the slowest. False: there is nothing to say. *finding: where pings were not
+ * answered; an estimate is none. */
+bool ping_remark(const json_t *document, const char *pattern, const char *target, char *buf, size_t len, bool *finding);
 
 #endif

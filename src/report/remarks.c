@@ -14,6 +14,7 @@
 #include "report/figure.h"
 #include "report/ping_remark.h"
 #include "report/tcp_line.h"
+#include "result/json.h"
 #include "result/view.h"
 
 #define REMARK_MAX 700
@@ -23,6 +24,9 @@
 #define CPU_PERCENT    90   /* of a core per worker, or of the host */
 #define WINDOW_PERCENT 5    /* of the time in which iSCSI's command window was shut */
 #define WIRE_OFF       0.01 /* requests on the wire per I/O, off from 1 */
+#define WIRE_MATTERS   0.05 /* the same, where it changes how the row is to be read */
+#define SHARE_MATTERS  0.05 /* of the time or the blocks */
+#define TAIL_MATTERS   2    /* as long as the longest inside the window */
 #define READAHEAD_OFF  0.1  /* the same, off from what a readahead sent: of the window, and the other of the run */
 
 /* Each check returns how bad it is (0: nothing to say) and puts the words. */
@@ -95,7 +99,7 @@ static double check_zeros(const json_t *run, char *buf, size_t len) {
     snprintf(buf, len, "%" PRIu64 " of %" PRIu64 " sampled blocks hold only zeros%s", zeros,
              view_uint(run, "blocks_sampled"),
              isnan(view_number(run, "holes")) ? ": whether they have storage behind them, the target does not say" : "");
-    return (double)zeros;
+    return (double)zeros / (double)view_uint(run, "blocks_sampled");
 }
 
 static double check_rate(const json_t *run, char *buf, size_t len) {
@@ -159,7 +163,7 @@ static double check_tail(const json_t *run, char *buf, size_t len) {
     if (!view_uint(run, "tail/ios") || !(longest > 0) || longest <= inside || view_uint(run, "tail/abandoned")) return 0;
     snprintf(buf, len, "an I/O that was out at the window's end took %s (inside it %s at most): counted in max",
              figure_time(took, sizeof took, longest), isnan(inside) ? "none" : figure_time(most, sizeof most, inside));
-    return longest;
+    return inside > 0 ? longest / inside : INFINITY;
 }
 
 static double check_abandoned(const json_t *run, char *buf, size_t len) {
@@ -340,7 +344,10 @@ static double check_flush(const json_t *run, char *buf, size_t len) {
         snprintf(buf, len, "%" PRIu64 " flush%s, mean %s, longest %s", n, n == 1 ? "" : "es",
                  figure_time(mean, sizeof mean, view_number(run, "flush/lat_ns/mean")),
                  figure_time(max, sizeof max, view_number(run, "flush/lat_ns/max")));
-    return n ? view_number(run, "flush/lat_ns/max") : 0;
+    /* Of the time that all slots had. */
+    double slots = view_number(run, "window_ns") * view_number(run, "depth_requested");
+    double share = (double)n * view_number(run, "flush/lat_ns/mean") / slots;
+    return n ? share > 0 ? share : 1e-9 : 0;
 }
 
 static double check_end_flush(const json_t *run, char *buf, size_t len) {
@@ -348,7 +355,7 @@ static double check_end_flush(const json_t *run, char *buf, size_t len) {
     char took[40];
     if (!(ns > 0)) return 0;
     snprintf(buf, len, "the flush at the end took %s", figure_time(took, sizeof took, ns));
-    return ns;
+    return ns / view_number(run, "window_ns");
 }
 
 static double check_grown(const json_t *run, char *buf, size_t len) {
@@ -360,17 +367,43 @@ static double check_grown(const json_t *run, char *buf, size_t len) {
     return (double)by;
 }
 
-static double (*const checks[])(const json_t *, char *, size_t) = {
-    check_lost,    check_interrupted,    check_errors,    check_run_error,   check_holes, check_zeros, check_rate,
-    check_submit,  check_depth, check_command_window, check_tail,      check_abandoned,   check_retries,   check_prepare_retries,
-    check_parts,   check_reserved_ports, check_wire,      check_littles_law, check_cpu,
-    check_settled, check_flush,          check_end_flush, check_readahead,   check_wire_law,
-    check_grown,
+struct check {
+    double (*look)(const json_t *run, char *buf, size_t len);
+    double finding_from; /* as bad as this, it changes how the row is to be read */
 };
 
+static const struct check checks[] = {
+    {check_lost, 0},
+    {check_interrupted, 0},
+    {check_errors, 0},
+    {check_run_error, 0},
+    {check_holes, 0},
+    {check_zeros, SHARE_MATTERS},
+    {check_rate, 0},
+    {check_submit, 0},
+    {check_depth, 0},
+    {check_command_window, 0},
+    {check_tail, TAIL_MATTERS},
+    {check_abandoned, 0},
+    {check_retries, 0},
+    {check_prepare_retries, 0},
+    {check_parts, 0},
+    {check_reserved_ports, 0},
+    {check_wire, WIRE_MATTERS},
+    {check_littles_law, 0},
+    {check_cpu, 0},
+    {check_settled, 0},
+    {check_flush, SHARE_MATTERS},
+    {check_end_flush, SHARE_MATTERS},
+    {check_readahead, 0},
+    {check_wire_law, 0},
+    {check_grown, 0},
+};
+
+/* Those of single runs: the worst one is quoted. */
 static void remark_of_runs(const json_t *document, const char *pattern, const char *target,
-                           double (*look)(const json_t *, char *, size_t),
-                           void (*emit)(void *arg, const char *text), void *arg) {
+                           double (*look)(const json_t *, char *, size_t), double finding_from, remark_fn *emit,
+                           void *arg) {
     const json_t *runs = view_at(document, "runs");
     char worst[REMARK_MAX], text[REMARK_MAX], line[REMARK_MAX + 40];
     double most = 0;
@@ -392,15 +425,46 @@ static void remark_of_runs(const json_t *document, const char *pattern, const ch
         snprintf(line, sizeof line, "%s (%u of %u rounds)", worst, hits, n);
     else
         snprintf(line, sizeof line, "%s", worst);
-    emit(arg, line);
+    emit(arg, &(struct remark){line, most >= finding_from});
 }
 
-void remarks_of_row(const json_t *document, const char *pattern, const char *target,
-                    void (*emit)(void *arg, const char *text), void *arg) {
+void remarks_of_row(const json_t *document, const char *pattern, const char *target, remark_fn *emit, void *arg) {
+    char line[REMARK_MAX];
+    bool finding;
     for (size_t c = 0; c < sizeof checks / sizeof *checks; c++)
-        remark_of_runs(document, pattern, target, checks[c], emit, arg);
-    for (const struct cause *c = causes; c->look; c++) remark_of_runs(document, pattern, target, c->look, emit, arg);
-    char where[REMARK_MAX];
-    if (ping_remark(document, pattern, target, where, sizeof where)) emit(arg, where);
-    if (tcp_line(document, pattern, target, where, sizeof where)) emit(arg, where);
+        remark_of_runs(document, pattern, target, checks[c].look, checks[c].finding_from, emit, arg);
+    for (const struct cause *c = causes; c->look; c++)
+        remark_of_runs(document, pattern, target, c->look, c->finding_from, emit, arg);
+    tcp_findings(document, pattern, target, emit, arg);
+    if (ping_remark(document, pattern, target, line, sizeof line, &finding)) emit(arg, &(struct remark){line, finding});
+    if (tcp_line(document, pattern, target, line, sizeof line)) emit(arg, &(struct remark){line, false});
+}
+
+/* ---- in the result ---- */
+
+struct collected {
+    json_t *list;
+    const char *pattern, *target;
+    bool failed;
+};
+
+static void collect(void *arg, const struct remark *r) {
+    struct collected *c = arg;
+    json_t *j = json_pack("{s:s, s:s, s:b, s:o}", "pattern", c->pattern, "target", c->target, "finding", (int)r->finding,
+                          "text", json_of_text(r->text));
+    if (!j || json_array_append_new(c->list, j)) c->failed = true;
+}
+
+json_t *remarks_json(const json_t *document) {
+    const json_t *summary = view_at(document, "summary");
+    struct collected c = {.list = json_array()};
+    if (!c.list) return NULL;
+    for (size_t i = 0; i < json_array_size(summary); i++) {
+        c.pattern = view_text(json_array_get(summary, i), "pattern");
+        c.target = view_text(json_array_get(summary, i), "target");
+        if (c.pattern && c.target) remarks_of_row(document, c.pattern, c.target, collect, &c);
+    }
+    if (!c.failed) return c.list;
+    json_decref(c.list);
+    return NULL;
 }

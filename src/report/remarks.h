@@ -4,10 +4,20 @@
 #define REPORT_REMARKS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
-/* Everything that is to be said about the runs of `pattern` on `target`, one call of `emit` each, safe to print. With
- * several rounds the worst is quoted, and in how many it was so. */
-void remarks_of_row(const json_t *document, const char *pattern, const char *target,
-                    void (*emit)(void *arg, const char *text), void *arg);
+struct remark {
+    const char *text; /* safe to print */
+    bool finding;     /* changes how the row is to be read: it stands under every table; the others by --verbose */
+};
+
+typedef void remark_fn(void *arg, const struct remark *remark);
+
+/* Everything that is to be said about the runs of `pattern` on `target`, one call of `emit` each. With several rounds
+ * the worst is quoted, and in how many it was so. */
+void remarks_of_row(const json_t *document, const char *pattern, const char *target, remark_fn *emit, void *arg);
+
+/* Those of all rows, for the result: { "pattern", "target", "finding", "text" } each. A new reference; NULL: no memory. */
+json_t *remarks_json(const json_t *document);
 
 #endif

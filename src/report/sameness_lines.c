@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "report/grid.h"
 #include "result/view.h"
 
 /* Nothing is asserted that was not seen. */
-static void print_pair(const json_t *document, const json_t *pair, FILE *out) {
-    char a[80], b[80], how[300];
+static void print_pair(const json_t *document, const json_t *pair, unsigned width, FILE *out) {
+    char a[80], b[80], how[300], line[700] = "";
     const json_t *labels = view_at(pair, "targets");
     const char *x = json_string_value(json_array_get(labels, 0)), *y = json_string_value(json_array_get(labels, 1));
     const char *seen = view_text(pair, "how");
@@ -20,38 +21,49 @@ static void print_pair(const json_t *document, const json_t *pair, FILE *out) {
     text_safe(b, sizeof b, y ? y : "", SIZE_MAX);
     text_safe(how, sizeof how, seen ? seen : "", SIZE_MAX);
     if (view_text_is(pair, "verdict", "one object"))
-        fprintf(out, "%s and %s are the same object (%s)%s\n", a, b, how, warm);
+        snprintf(line, sizeof line, "%s and %s are the same object (%s)%s", a, b, how, warm);
     else if (view_text_is(pair, "verdict", "shared blocks"))
-        fprintf(out, "%s and %s share what they store (%s)%s\n", a, b, how, warm);
+        snprintf(line, sizeof line, "%s and %s share what they store (%s)%s", a, b, how, warm);
     else if (view_text_is(pair, "verdict", "equal data"))
-        fprintf(out, "%s and %s may be the same object, or a copy (%s)%s\n", a, b, how, warm);
+        snprintf(line, sizeof line, "%s and %s may be the same object, or a copy (%s)%s", a, b, how, warm);
     else if (view_text_is(pair, "verdict", "different objects"))
-        fprintf(out, "%s and %s bear one identity, but are two objects (%s)\n", a, b, how);
+        snprintf(line, sizeof line, "%s and %s bear one identity, but are two objects (%s)", a, b, how);
     else if (view_text_is(pair, "verdict", "not confirmed"))
-        fprintf(out, "%s and %s bear one identity; whether they are one object is not known (%s)\n", a, b, how);
+        snprintf(line, sizeof line, "%s and %s bear one identity; whether they are one object is not known (%s)", a, b, how);
     else if (view_text_is(pair, "verdict", "no sign"))
-        fprintf(out, "No sign that %s and %s share blocks (%" PRIu64 " looked at)\n", a, b, view_uint(pair, "blocks"));
+        snprintf(line, sizeof line, "No sign that %s and %s share blocks (%" PRIu64 " looked at)", a, b, view_uint(pair, "blocks"));
     else if (view_text_is(pair, "verdict", "not looked into"))
-        fprintf(out, "Whether %s and %s share blocks was not looked into\n", a, b);
+        snprintf(line, sizeof line, "Whether %s and %s share blocks was not looked into", a, b);
+    if (line[0]) grid_wrap("", 2, line, width, out);
 }
 
-static bool all_are(const json_t *pairs, const char *verdict, uint64_t *blocks) {
+/* How many pairs have this verdict, and the blocks that were looked at for them. */
+static size_t count(const json_t *pairs, const char *verdict, uint64_t *blocks) {
+    size_t n = 0;
     *blocks = 0;
     for (size_t i = 0; i < json_array_size(pairs); i++) {
-        if (!view_text_is(json_array_get(pairs, i), "verdict", verdict)) return false;
+        if (!view_text_is(json_array_get(pairs, i), "verdict", verdict)) continue;
         *blocks += view_uint(json_array_get(pairs, i), "blocks");
+        n++;
     }
-    return true;
+    return n;
 }
 
-void sameness_lines(const json_t *document, FILE *out) {
+/* A target that keeps nothing shares nothing: its pairs have the verdict "no storage", and no line. */
+void sameness_lines(const json_t *document, unsigned width, FILE *out) {
     const json_t *pairs = view_at(document, "sameness");
-    uint64_t blocks;
-    if (json_array_size(pairs) > 1 && all_are(pairs, "no sign", &blocks)) {
-        fprintf(out, "No sign that any of the targets share blocks (%" PRIu64 " looked at)\n", blocks);
-    } else if (json_array_size(pairs) > 1 && all_are(pairs, "not looked into", &blocks)) {
-        fputs("Whether the targets share blocks was not looked into\n", out);
-    } else {
-        for (size_t i = 0; i < json_array_size(pairs); i++) print_pair(document, json_array_get(pairs, i), out);
+    uint64_t blocks, none;
+    size_t no_sign = count(pairs, "no sign", &blocks), not_looked = count(pairs, "not looked into", &none);
+    size_t special = json_array_size(pairs) - no_sign - not_looked - count(pairs, "no storage", &none);
+    for (size_t i = 0; i < json_array_size(pairs); i++) {
+        const json_t *pair = json_array_get(pairs, i);
+        bool with_others = (no_sign > 1 && view_text_is(pair, "verdict", "no sign")) ||
+                           (not_looked > 1 && view_text_is(pair, "verdict", "not looked into"));
+        if (!with_others) print_pair(document, pair, width, out);
     }
+    if (no_sign > 1)
+        fprintf(out, "No sign that any %sof the targets share blocks (%" PRIu64 " looked at)\n",
+                special || not_looked ? "others " : "", blocks);
+    if (not_looked > 1)
+        fprintf(out, "Whether %sthe targets share blocks was not looked into\n", special || no_sign ? "others of " : "");
 }

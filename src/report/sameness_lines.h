@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* A line for any two targets of a document, or one for all of which the same is known. None for documents that do not
- * say. */
-void sameness_lines(const json_t *document, FILE *out);
+ * say, nor for targets that keep nothing. Broken at blanks to fit into `width` columns (0: never). */
+void sameness_lines(const json_t *document, unsigned width, FILE *out);
 
 #endif

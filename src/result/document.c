@@ -143,6 +143,10 @@ void document_sameness(struct document *d, json_t *pairs) {
     put(d, d->root, "sameness", pairs);
 }
 
+void document_remarks(struct document *d, json_t *remarks) {
+    put(d, d->root, "remarks", remarks);
+}
+
 void document_run(struct document *d, const struct record *r) {
     append(d, "runs", json_of_record(r));
 }

@@ -30,6 +30,8 @@ void document_target(struct document *d, json_t *target);           /* with "lab
 /* What is known of any two targets being one object, an array; replaces what was there. */
 void document_sameness(struct document *d, json_t *pairs);
 void document_run(struct document *d, const struct record *r);
+/* What is to be said of the rows in words, an array; when the document is finished. */
+void document_remarks(struct document *d, json_t *remarks);
 
 /* The end: "finished", the status (the worst of the runs and targets, interrupted if so), the summary. */
 void document_finish(struct document *d, bool interrupted);

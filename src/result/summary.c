@@ -158,7 +158,6 @@ static const char *fault(const struct row *row) {
     if (row->status == RUN_LOST) return "target lost";
     if (row->status == RUN_INTERRUPTED) return "interrupted";
     if (!(row->median_iops > 0)) return "no result";
-    if (row->reads > 0 && row->holes > 0) return "holes";
     return NULL;
 }
 
@@ -166,15 +165,25 @@ static bool both_and_other(const char *a, const char *b) {
     return a && b && strcmp(a, b) != 0;
 }
 
-/* Why the two may not be set against each other; "" if they may. */
-static void why_not(const struct row *row, const struct row *ref, char *buf, size_t len) {
+static bool has_holes(const struct row *row) {
+    return row->reads > 0 && row->holes > 0;
+}
+
+/* Why the two may not be ranked; "" if they may. True: both have a figure, but for other work, so that their ratio says
+ * what it is, and not who is faster. */
+static bool why_not(const struct row *row, const struct row *ref, char *buf, size_t len) {
     const char *own = fault(row), *refs = ref ? fault(ref) : NULL;
+    bool figures = !own && ref && !refs;
     if (own)
         snprintf(buf, len, "%s", own);
     else if (!ref)
         snprintf(buf, len, "the reference was not run");
     else if (refs)
         snprintf(buf, len, "reference: %s", refs);
+    else if (has_holes(row))
+        snprintf(buf, len, "holes");
+    else if (has_holes(ref))
+        snprintf(buf, len, "reference: holes");
     else if ((row->durability || ref->durability) &&
              strcmp(row->durability ? row->durability : "", ref->durability ? ref->durability : "") != 0)
         snprintf(buf, len, "durability");
@@ -184,6 +193,7 @@ static void why_not(const struct row *row, const struct row *ref, char *buf, siz
         snprintf(buf, len, "not the same load");
     else
         buf[0] = '\0';
+    return figures && buf[0];
 }
 
 static void compare_rows(struct row *rows, size_t n, const char *reference) {
@@ -193,10 +203,11 @@ static void compare_rows(struct row *rows, size_t n, const char *reference) {
     for (size_t t = 0; t < n; t++) {
         char reason[64] = "";
         bool alone = &rows[t] == ref || !reference;
-        if (!alone) why_not(&rows[t], ref, reason, sizeof reason);
-        bool ratio = !alone && !reason[0];
-        json_object_set_new(rows[t].json, "ratio",
-                            ratio ? json_real(rows[t].median_iops / ref->median_iops) : json_null());
+        bool unranked = !alone && why_not(&rows[t], ref, reason, sizeof reason);
+        bool ranked = !alone && !reason[0];
+        double ratio = ranked || unranked ? rows[t].median_iops / ref->median_iops : NAN;
+        json_object_set_new(rows[t].json, "ratio", ranked ? json_real(ratio) : json_null());
+        json_object_set_new(rows[t].json, "ratio_unranked", unranked ? json_real(ratio) : json_null());
         json_object_set_new(rows[t].json, "not_comparable", reason[0] ? json_string(reason) : json_null());
     }
 }

@@ -160,8 +160,10 @@ def table(path, table_path):
         if cells[0] in names:
             pattern = cells.pop(0)
         match = [r for r in rows if pattern == r["pattern"] and cells[0] == r["target"]]
-        if not match or len(cells) < 7 or line.startswith("  " + cells[0] + ":"):
+        if not match or len(cells) < 7:
             continue
+        if re.fullmatch(r"(\[\d+\])+", cells[-1]):
+            cells.pop()
         row, seen = match[0], seen + 1
         spread = ["iops"] if row["rounds"] > 1 else []
         if spread:
@@ -177,14 +179,17 @@ def table(path, table_path):
         against = cells[7] if len(cells) > 7 else ""
         if row["ratio"] is not None and not shown(against.rstrip("x"), row["ratio"]):
             say("%s: %s, the result has %r" % (line.strip(), against, row["ratio"]))
-        if row["target"] != reference and row["ratio"] is None and row["not_comparable"] not in against:
+        if row["ratio_unranked"] is not None and not shown(against.rstrip(" *").rstrip("x"), row["ratio_unranked"]):
+            say("%s: %s, the result has %r" % (line.strip(), against, row["ratio_unranked"]))
+        if row["target"] != reference and (row["ratio"] is None) != against.endswith("*"):
             say("%s: %s, the result says %r" % (line.strip(), against, row["not_comparable"]))
     if seen != len(rows) or not seen:
         say("%d rows in the table, %d in the result" % (seen, len(rows)))
     everything = list(numbers(d))
     for line in lines:
-        if not re.match(r"depth |  \S+: ", line):
+        if not re.match(r"depth |\[\d+\] |  \S", line):
             continue
+        line = re.sub(r"^\[\d+\] ", "", line)
         # Words such as 4k or p99 are no figures; counts of rounds and thresholds of a remark are its own.
         for text in re.findall(r"(?<![\w./-])\d+(?:\.\d+)?(?![\w./-])", line):
             if not any(shown(text, v * s) for v in everything for s in SCALES) and int(float(text)) > len(d["runs"]):

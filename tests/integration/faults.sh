@@ -52,7 +52,7 @@ after() {
 		"$OF('$2')[1]['error'] and $OF('$2')[1]['total']['ios'] == 0" \
 		"all(r['status'] == 'ok' and not r['errors'] and r['total']['ios'] > 100 for r in d['runs'] if r['target'] != '$2')"
 	test_that "$1: it is tried again in the second round" grep -q "$2: was lost, and is tried again in round 2" "$err"
-	test_that "$1: the table says it" grep -qE "^ +$2: the target was lost: " "$out"
+	test_that "$1: the table says it" grep -qE "^\[[0-9]+\] the target was lost: " "$out"
 	if grep -q 'do not trust' "$out"; then not_ok "$1: no false alarm"; else ok "$1: no false alarm"; fi
 }
 
@@ -205,7 +205,7 @@ full() {
 		"runs['$2']['failed'] == sum(runs['$2']['series']['errors'])" \
 		"2.9e9 < runs['$2']['window_ns'] < 3.1e9"
 	check "$1: no space: the figures hold together" sound r.json
-	test_that "$1: no space: the table says it" grep -qE "$2: .*$4" "$out"
+	test_that "$1: no space: the table says it" grep -qE "^\[[0-9]+\] .*$4" "$out"
 	rm "$LAB/small/other"
 }
 

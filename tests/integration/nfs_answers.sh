@@ -77,7 +77,7 @@ for engine in native libnfs; do
 	check "every third answer is JUKEBOX ($engine): the result follows the schema" \
 		schema r.json "$srcdir/src/result/samedisk-result-1.schema.json"
 	test_that "every third answer is JUKEBOX ($engine): the row says it" grep -qE \
-		'x: [0-9]+ answers of "try again later" \([0-9]+ JUKEBOX\): the I/Os waited .*s in all' "$out"
+		'^\[[0-9]+\] [0-9]+ answers of "try again later" \([0-9]+ JUKEBOX\): the I/Os waited .*s in all' "$out"
 
 	# What asks before the run, for the fill and for the record of who writes, is told the same.
 	told 'every third answer is JUKEBOX, of a fill too' $engine 0 --hostile jukebox --every 3 -- --prepare fill

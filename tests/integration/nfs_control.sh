@@ -49,7 +49,7 @@ done
 sed 's/^io_size.*/runtime = 1500ms/' one.ini >long.ini
 "$SAMEDISK" run long.ini a="$(lab_nfs_url data/made)" 'b=null:?size=1m' --allow-full --cleanup >"$out" 2>"$err" &
 child=$!
-must lab_until 20 grep -q '^run 1/2' "$err"
+must lab_until 20 grep -q '^run 1 of 2 ' "$err"
 kill -STOP "$child"
 ino=$(stat -c %i "$LAB/data/made")
 rm "$LAB/data/made"

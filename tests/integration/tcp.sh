@@ -190,7 +190,7 @@ options() {
 # watched KIND PORT ENGINE
 watched() {
 	expect "$1, $3: the line below the table" 0 'TCP: min RTT * receive window ' \
-		$it_prefix "$SAMEDISK" run tracks.ini -q --rounds 1 --json tracks.json "$(over "$2" "engine=$3")"
+		$it_prefix "$SAMEDISK" run tracks.ini -q -v --rounds 1 --json tracks.json "$(over "$2" "engine=$3")"
 	json "$1, $3: TCP_INFO at start, end, every second" tracks.json \
 		"all(len(v) == 2 for v in $s.values())" \
 		"len($s) >= 14 and set($s) == set(runs['t']['protocol_at_start'])" \
@@ -207,7 +207,7 @@ watched() {
 # writes KIND PORT: to a server with a small receive buffer.
 writes() {
 	expect "$1: writes wait for the server's window, and that is said" 0 \
-		"TCP: min RTT *limited by the server's receive window (* for * % of the time" \
+		"] limited by the server's receive window (* for * % of the time" \
 		$it_prefix "$SAMEDISK" run writes.ini -q --rounds 1 --destroy t=unknown-data --json writes.json \
 		"$(over "$2" 'engine=native')"
 	json "$1: how long" writes.json "${p}['tcp_rwnd_limited_ns'] > 0.2 * runs['t']['window_ns']" \

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The first look at samedisk, without a filer: installs what is missing, builds it in build-demo/, starts an NFS server and
 # an iSCSI target of its own on this machine, lets a loop device stand for FC, compares the three, and takes everything
-# down again, also after Ctrl-C. Needs root on Debian 12 or 13, about seven minutes, and disk space for three files.
+# down again, also after Ctrl-C. Needs root on Debian 12 or 13, about eight minutes, and disk space for three files.
 #
 #   demo.sh [--size SIZE] [--time TIME] [--json DIR] [--dir DIR]
 #
 #   --size   of each of the three files; default 512M
 #   --time   for the comparison with the pattern file quick, which chooses the rounds by it; default 3m
-#   --json   keeps the results: DIR/quick.json and DIR/vmtn.json
+#   --json   keeps the results: DIR/quick.json, DIR/vmtn.json and DIR/durable.json
 #   --dir    where the files are made; default /var/tmp, or $TMPDIR
 # With SAMEDISK=PROGRAM in the environment that program is used, and nothing is built.
 # shellcheck shell=dash
@@ -50,22 +50,28 @@ measure() {
 	fi
 
 	echo
-	echo "== 1. samedisk run quick: the three targets in turns, several rounds, ratios with their uncertainty"
-	run quick "$program" "$json" "$@"
+	echo "== 1. samedisk run quick: the three targets in turns, several rounds, the least and greatest beside the median"
+	run quick quick "$program" "$json" "$@"
 	echo
 	echo "== 2. samedisk run vmtn: the four VMTN access specifications, here with 5 s instead of 5 min each"
 	shift 2
-	run vmtn "$program" "$json" --rounds 1 --ramp_time 1s --runtime 5s "$@"
+	run vmtn vmtn "$program" "$json" --rounds 1 --ramp_time 1s --runtime 5s "$@"
+	echo
+	echo "== 3. samedisk run quick --sync dsync: writes of the same durability on all three, so that they can be set against"
+	echo "      each other"
+	run durable quick "$program" "$json" --only '*write' --sync dsync --rounds 2 "$@"
 	explain "$program" "$json"
 }
 
+# run NAME PATTERN PROGRAM JSON-DIRECTORY ARGUMENT...
 run() {
-	local pattern program json
-	pattern=$1
-	program=$2
-	json=$3
-	shift 3
-	[ -z "$json" ] || set -- "$@" --json "$json/$pattern.json"
+	local name pattern program json
+	name=$1
+	pattern=$2
+	program=$3
+	json=$4
+	shift 4
+	[ -z "$json" ] || set -- "$@" --json "$json/$name.json"
 	"$program" run "$pattern" "$@"
 }
 
@@ -85,6 +91,8 @@ explain() {
 		work of the software, not disks and not a network; the loop device, which stands for FC, has no server at all.
 		They are good for two things: to see that everything works here, and to see how the results look. They say nothing
 		about which protocol is faster on a filer.
+		A ratio marked * is of writes that were not of the same durability: what they cost is not the same work. In the last
+		set each write is on stable storage before it is answered, as far as each target says.
 
 		== With your own filer
 		Give samedisk a file on an export, a LUN and a device that lie on the same disks, and look at them first:
@@ -94,7 +102,7 @@ explain() {
 		The last line says what would be written where, and writes nothing; without --dry-run it measures.
 		What is on a target that --destroy names is lost. The working set should be larger than the filer's cache.
 	END
-	[ -z "$2" ] || printf '\nThe results are in %s/quick.json and %s/vmtn.json.\n' "$2" "$2"
+	[ -z "$2" ] || printf '\nThe results are in %s: quick.json, vmtn.json and durable.json.\n' "$2"
 }
 
 if [ "${1:-}" = --measure ]; then

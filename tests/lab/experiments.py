@@ -42,11 +42,6 @@ class Judge:
         with open(self.path(name + ".json"), encoding="utf-8") as f:
             return json.load(f)
 
-    def text(self, name):
-        """The lines of the table."""
-        with open(self.path(name + ".txt"), encoding="utf-8") as f:
-            return f.read().splitlines()
-
     def runs(self, name):
         """By label, the last of each. A run that failed proves nothing, and is a statement of its own."""
         runs = {r["target"]: r for r in self.result(name)["runs"]}
@@ -124,7 +119,8 @@ def send_window(j):
         j.within(case + ": rate", run["write"]["bytes_per_second"], largest / 1e-3, 0.30, " MB/s", 1e-6)
         j.say(case + ": samedisk's figure", "%.0f .. %d" % (largest * 0.25, largest), "%.0f" % sample,
               0.25 * largest <= sample <= largest)
-        said = [m.group(1) for m in (PEER_WINDOW.search(line) for line in j.text(name) if label + ":" in line) if m]
+        notes = [r["text"] for r in j.result(name)["remarks"] if r["target"] == label and r["finding"]]
+        said = [m.group(1) for m in (PEER_WINDOW.search(text) for text in notes) if m]
         j.say(case + ": limited by it, in samedisk's table", ">= 90 % of the time", (said or ["not said"])[0],
               bool(said) and float(said[0].split()[0]) >= 90)
 

@@ -157,6 +157,29 @@ got=$?
   [ ! -e "$tmp/data/x" ] && [ ! -e "$tmp/dry.json" ]
 report "a dry run writes nothing" $?
 
+# Of the keys it shows what the load is, and what is not default; --verbose shows all.
+run run "$tmp/p.ini" n=null: --set n.lat=1ms --iodepth 4 --dry-run
+grep -q '^ *keys: lat=1ms$' "$tmp/out" && grep -q '^    iodepth=4$' "$tmp/out" && grep -q '^    rw=randwrite$' "$tmp/out" &&
+  grep -q '^    prepare=none$' "$tmp/out" && ! grep -qE '^    (numjobs|rwmixread|position)=' "$tmp/out"
+report "a dry run shows the keys that are not default" $?
+run run "$tmp/p.ini" n=null: --dry-run --verbose
+grep -q '^ *keys: size=1g lat=0s ' "$tmp/out" && grep -q '^    numjobs=1$' "$tmp/out"
+report "with --verbose all keys" $?
+
+# What is in force of each access key, whether it was given or not; block devices take keys as the help says.
+run probe 'null:?max_depth=7' && grep -q '^  max_depth= *7$' "$tmp/out" && grep -q '^  write_cache= *yes$' "$tmp/out" &&
+  grep -q '^  delay= *0s$' "$tmp/out"
+report "probe shows every key in force" $?
+"$program" run --help > "$tmp/out"
+grep -q '^Access keys of block targets: file:/dev/NAME?KEY=VALUE, or --set LABEL.KEY=VALUE$' "$tmp/out" ||
+  ! grep -q 'of block targets' "$tmp/out" # a build without libaio
+report "the help says how block devices take keys" $?
+if grep -q 'of block targets' "$tmp/out"; then
+  wrong 1 "unknown key nosuch" run b=file:/dev/nosuch?nosuch=1 --dry-run
+  wrong 3 "/dev/nosuch: no such device" run "b=file:/dev/nosuch?direct=no" --size 1m --dry-run
+  wrong 3 "write file:/dev/nosuch?direct=no, or --set LABEL.KEY=VALUE" run "b=/dev/nosuch?direct=no" --size 1m --dry-run
+fi
+
 # The same file again is recognised as samedisk's own; --cleanup leaves what an earlier run has created.
 run run "$tmp/p.ini" f=file:"$tmp/data/x" --allow-full -q && [ "$(stat -c %s "$tmp/data/x")" -eq 4194304 ]
 report "a file is created with the size of the working set" $?

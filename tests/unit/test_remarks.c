@@ -13,9 +13,9 @@
 
 static char said[4000];
 
-static void emit(void *arg, const char *text) {
+static void emit(void *arg, const struct remark *r) {
     (void)arg;
-    strcat(said, text);
+    strcat(said, r->text);
     strcat(said, "\n");
 }
 

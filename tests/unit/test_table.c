@@ -12,20 +12,24 @@
 #include "tests/unit/madeup_document.h"
 
 /* Prints the table of a finished document, without the last line, which has the time in it. */
-static char *table_of(struct document *d) {
+static char *table_in(struct document *d, unsigned width, bool verbose) {
     char *text = NULL;
     size_t len;
     document_finish(d, false);
     FILE *out = open_memstream(&text, &len);
-    table_print(document_json(d), out);
+    table_print(document_json(d), &(struct table_style){width, verbose}, out);
     fclose(out);
     char *foot = strstr(text, "samedisk 0.1.0, ");
     assert_non_null(foot);
-    assert_non_null(strstr(foot, "seed 42"));
+    assert_non_null(strstr(foot, width ? "42" : "seed 42")); /* it may stand on the next line */
     assert_non_null(strstr(foot, view_text(document_json(d), "plan/hash")));
     *foot = '\0';
     document_free(d);
     return text;
+}
+
+static char *table_of(struct document *d) {
+    return table_in(d, 0, false);
 }
 
 static void expect(struct document *d, const char *wanted) {
@@ -79,9 +83,11 @@ static void test_one_round(void **state) {
                 "Max Throughput-100%Read   nfs          17.28   3472  27.12    17.3    17.3       10.0\n"
                 "                          iscsi        17.79   3350  26.17    17.8    17.8       10.0  0.96x\n"
                 "RealLife-60%Rand-65%Read  nfs          121.8  480.0  3.750       -     122       10.0\n"
-                "                          iscsi        14.33   3584  28.00    14.3    14.3       10.0  not "
-                "comparable: I/O errors\n"
-                "  iscsi: 3 I/Os failed: 3 CHECK CONDITION (medium error)\n"
+                "                          iscsi        14.33   3584  28.00    14.3    14.3       10.0  - *"
+                "          [1]\n"
+                "\n"
+                "* not the same work, so neither is ranked above the other: I/O errors\n"
+                "[1] 3 I/Os failed: 3 CHECK CONDITION (medium error)\n"
                 "\n"
                 "Status: errors\n");
 }
@@ -107,12 +113,18 @@ static void test_data_is_said(void **state) {
     }
 }
 
+/* A depth that made-up runs reach. */
+static struct record *shallow(struct record *r) {
+    r->depth_requested = 1;
+    return r;
+}
+
 static void test_several_rounds(void **state) {
     (void)state;
     struct document *d = with_pattern("p");
     for (unsigned round = 1; round <= 3; round++) {
-        madeup_add(d, madeup_run("p", "nfs", round, 1000 + round, 1000000));
-        madeup_add(d, madeup_run("p", "iscsi", round, 500 * round, 1000000));
+        madeup_add(d, shallow(madeup_run("p", "nfs", round, 1000 + round, 1000000)));
+        madeup_add(d, shallow(madeup_run("p", "iscsi", round, 500 * round, 1000000)));
     }
     expect(d, HEAD "\n"
                    "depth 64 (iodepth 16 x numjobs 4), achieved 1.00 to 3.00; working set 4.00 GiB; data random; cache "
@@ -163,7 +175,9 @@ static void test_durability_per_target(void **state) {
     madeup_add(d, r);
     char *text = table_of(d);
     assert_non_null(strstr(text, "; writes claims-stable on nfs, volatile on iscsi\n"));
-    assert_non_null(strstr(text, "not comparable: durability\n"));
+    assert_non_null(strstr(text, "  1.00x *"));
+    assert_non_null(strstr(text, "\n* not the same work, so neither is ranked above the other: writes of different "
+                                 "durability\n"));
     free(text);
 }
 
@@ -223,6 +237,35 @@ static void test_what_was_seen_of_one_object(void **state) {
     expect_line(d, "No sign that any of the targets share blocks (200 looked at)");
 }
 
+/* A target that keeps nothing adds no line, and breaks up no common one. */
+static void test_sameness_beside_null(void **state) {
+    (void)state;
+    for (unsigned others = 1; others <= 2; others++) {
+        struct document *d = with_pattern("p");
+        json_t *pairs = json_array();
+        json_array_append_new(pairs, pair("nfs", "iscsi", "no sign", ""));
+        if (others > 1) json_array_append_new(pairs, pair("nfs", "fc", "no sign", ""));
+        json_array_append_new(pairs, pair("nfs", "null", "no storage", ""));
+        json_array_append_new(pairs, pair("null", "iscsi", "no storage", ""));
+        document_sameness(d, pairs);
+        madeup_add(d, madeup_run("p", "nfs", 1, 10, 1000));
+        char *text = table_of(d);
+        assert_non_null(strstr(text, others > 1 ? "\nNo sign that any of the targets share blocks (200 looked at)\nnote"
+                                                : "\nNo sign that nfs and iscsi share blocks (100 looked at)\nnote"));
+        assert_null(strstr(text, "null"));
+        free(text);
+    }
+    /* What differs has its own line, what is the same of all others one. */
+    struct document *d = with_pattern("p");
+    json_t *pairs = json_array();
+    json_array_append_new(pairs, pair("nfs", "iscsi", "one object", "so"));
+    json_array_append_new(pairs, pair("nfs", "fc", "no sign", ""));
+    json_array_append_new(pairs, pair("iscsi", "fc", "no sign", ""));
+    document_sameness(d, pairs);
+    madeup_add(d, madeup_run("p", "nfs", 1, 10, 1000));
+    expect_line(d, "\nnfs and iscsi are the same object (so)\nNo sign that any others of the targets share blocks (200 looked at)\n");
+}
+
 static void test_target_left_out(void **state) {
     (void)state;
     struct document *d = with_pattern("p");
@@ -256,17 +299,116 @@ static void test_words_only_where_they_are_due(void **state) {
     r->wire_ios_per_io = 1.009;
     kv_uint(&r->protocol, "command_window_closed_ns", 149 * NS_PER_MS); /* of 3 s */
     r->depth_achieved *= 1.02;
+    shallow(r);
     madeup_add(d, r);
-    expect_no_line(d, "\n  nfs:");
+    expect_no_line(d, "\n[1]");
 }
 
+/* What is known and changes nothing stands only where all is asked for. */
+static void test_no_noise(void **state) {
+    (void)state;
+    for (int verbose = 0; verbose < 2; verbose++) {
+        struct record *r;
+        struct document *d = with_run(&r);
+        shallow(r);
+        r->wire_ios_per_io = 1.04;
+        r->end_flush_ns = NS_PER_SEC / 25;
+        r->op[IO_FLUSH].ios = 1;
+        hist_record(&r->op[IO_FLUSH].clat, 100000);
+        r->tail = (struct record_tail){.ios = 1, .longest_ns = 1500000, .drain_ns = 5};
+        r->zeros_sampled = 3;
+        r->blocks_sampled = 256;
+        kv_gauge(&r->protocol, "tcp_connections", 1);
+        kv_gauge(&r->protocol, "tcp_min_rtt_ns", 100000);
+        madeup_add(d, r);
+        char *text = table_in(d, 0, verbose);
+        assert_true((strstr(text, "TCP: min RTT") != NULL) == verbose);
+        assert_true((strstr(text, "1.04 requests on the wire") != NULL) == verbose);
+        assert_true((strstr(text, "the flush at the end") != NULL) == verbose);
+        assert_true((strstr(text, "an I/O that was out") != NULL) == verbose);
+        assert_true((strstr(text, "3 of 256 sampled") != NULL) == verbose);
+        assert_null(strstr(text, "[1]"));
+        free(text);
+    }
+}
+
+/* Several rows that have the same to say share a note. */
+static void test_notes_are_shared(void **state) {
+    (void)state;
+    for (int verbose = 0; verbose < 2; verbose++) {
+        struct document *d = with_pattern("p");
+        struct record *a = shallow(madeup_run("p", "nfs", 1, 100, 1000000));
+        struct record *b = shallow(madeup_run("p", "iscsi", 1, 100, 1000000));
+        a->submit_ns = NS_PER_SEC / 4;
+        b->submit_ns = NS_PER_SEC / 2;
+        madeup_add(d, a);
+        madeup_add(d, b);
+        char *text = table_in(d, 0, verbose);
+        const char *note = strstr(text, "\n[1] submission blocks for 25.0 to 50.0 % of the window: ");
+        assert_non_null(note);
+        assert_null(strstr(text, "[2]"));
+        assert_non_null(strstr(text, "1.00x        [1]\n"));
+        assert_true((strstr(text, "\np on nfs\n  submission blocks for 25.0 % of") != NULL) == verbose);
+        assert_true(strstr(text, "\np ") < note); /* rows first */
+        free(text);
+    }
+}
+
+static void test_warnings_of_a_target_are_notes(void **state) {
+    (void)state;
+    struct document *d = with_pattern("p");
+    document_target(d, json_pack("{s:s, s:n, s:[{s:s}], s:[{s:s, s:s}]}", "label", "x", "lost", "members", "summary", "an x",
+                                 "warnings", "code", "slow", "text", "it is slow"));
+    madeup_add(d, shallow(madeup_run("p", "nfs", 1, 10, 1000)));
+    char *text = table_of(d);
+    assert_non_null(strstr(text, "\nx      an x [1]\n"));
+    assert_non_null(strstr(text, "\n[1] it is slow\n"));
+    free(text);
+}
+
+/* Three targets and long names, in any width: whole columns or none, and never more than there is room for. */
+static void test_narrow(void **state) {
+    (void)state;
+    static const char *const names[] = {"Max Throughput-100%Read", "RealLife-60%Rand-65%Read"};
+    static const char *const labels[] = {"nfs", "iscsi", "fc"};
+    for (unsigned width = 40; width < 200; width += 3) {
+        struct document *d = madeup_document();
+        document_target(d, madeup_target("fc", "loop device loop0, 512 MiB", "dev:7:0"));
+        struct madeup_pattern load = madeup_load();
+        for (unsigned p = 0; p < 2; p++) document_pattern(d, names[p], madeup_keys, &load);
+        for (unsigned i = 0; i < 12; i++) {
+            struct record *r = madeup_run(names[i / 6], labels[i % 3], i / 3 % 2 + 1, 12345 + i, 1234567 * (i + 1));
+            if (i % 3 == 2) r->durability = DURABILITY_VOLATILE;
+            r->submit_ns = NS_PER_SEC / 4;
+            madeup_add(d, r);
+        }
+        char *text = table_in(d, width, false), *rest = text, *line;
+        if (width > 120) assert_non_null(strstr(text, "CPU us/IO  against nfs\nMax Throughput-100%Read   nfs  "));
+        assert_non_null(strstr(text, "IOPS"));
+        assert_non_null(strstr(text, "[1]"));
+        if (width > 55) assert_non_null(strstr(text, "1.00x *"));
+        if (width == 79) {
+            assert_non_null(strstr(text, "\n         avg resp ms   IOPS  min..max      MiB/s  p99 ms  against nfs\n"
+                                         "Max Throughput-100%Read\n  nfs          3.086  24693  24690..24696  192.9    3.09"));
+            assert_non_null(strstr(text, "\nLeft out, for want of room: max ms, CPU us/IO\n"));
+        }
+        while ((line = strsep(&rest, "\n"))) {
+            if (grid_width(line) > width) fail_msg("%u columns: %s", width, line);
+            size_t n = strlen(line);
+            assert_true(n == 0 || line[n - 1] != ' ');
+        }
+        free(text);
+    }
+}
+
+/* Where it changes the reading of the row. */
 #define EXPECT_WORDS(change, words)                                                                                    \
     do {                                                                                                               \
         struct record *r;                                                                                              \
         struct document *d = with_run(&r);                                                                             \
         change;                                                                                                        \
         madeup_add(d, r);                                                                                              \
-        expect_line(d, "\n  nfs: " words "\n");                                                                        \
+        expect_line(d, "] " words "\n");                                                                               \
     } while (0)
 
 /* What a readahead tells of the wire: 2000 requests of 4 ms each in a window of 1 s, as deep as `depth`. */
@@ -335,10 +477,10 @@ static void test_words(void **state) {
                  "the client's CPU was the limit: 95.0 % of a core per worker");
     EXPECT_WORDS(r->cpu.host_busy_ns = r->cpu.host_ns, "the client's CPUs were 100 % busy, all programs together");
     EXPECT_WORDS(r->holes = 0.125, "12.5 % of the working set has no storage behind it: reading it needs no disk");
-    EXPECT_WORDS((r->zeros_sampled = 3, r->blocks_sampled = 256, r->holes = NAN),
-                 "3 of 256 sampled blocks hold only zeros: whether they have storage behind them, the target does not say");
-    EXPECT_WORDS((r->zeros_sampled = 3, r->blocks_sampled = 256, r->holes = 0),
-                 "3 of 256 sampled blocks hold only zeros");
+    EXPECT_WORDS((r->zeros_sampled = 30, r->blocks_sampled = 256, r->holes = NAN),
+                 "30 of 256 sampled blocks hold only zeros: whether they have storage behind them, the target does not say");
+    EXPECT_WORDS((r->zeros_sampled = 30, r->blocks_sampled = 256, r->holes = 0),
+                 "30 of 256 sampled blocks hold only zeros");
     EXPECT_WORDS((r->status = RUN_LOST, snprintf(r->error, sizeof r->error, "connection reset")),
                  "the target was lost: connection reset");
     EXPECT_WORDS(r->status = RUN_INTERRUPTED, "interrupted after 1.00 s of the window");
@@ -347,8 +489,8 @@ static void test_words(void **state) {
         "not settled before the run: a read at depth 1 took 9.00 ms after 30.0 s of waiting, 200 us when idle");
     EXPECT_WORDS((r->settled = false, r->idle_read_ns = 0),
                  "not waited for it to settle: no read at depth 1 worked before, so its idle latency is not known");
-    EXPECT_WORDS((r->op[IO_FLUSH].ios = 1, hist_record(&r->op[IO_FLUSH].clat, 4000000)),
-                 "1 flush, mean 4.00 ms, longest 4.00 ms");
+    EXPECT_WORDS((r->depth_requested = 1, r->op[IO_FLUSH].ios = 1, hist_record(&r->op[IO_FLUSH].clat, 100000000)),
+                 "1 flush, mean 100 ms, longest 100 ms");
     EXPECT_WORDS(r->end_flush_ns = 2500000000, "the flush at the end took 2.50 s");
     EXPECT_WORDS((madeup_fail(r, "NFS3ERR_IO", "input/output error", 2), madeup_fail(r, "timeout", "", 1)),
                  "3 I/Os failed: 2 NFS3ERR_IO (input/output error), 1 timeout");
@@ -363,7 +505,7 @@ static void test_the_worst_round_is_quoted(void **state) {
         r->lat_lower_bound = round != 3;
         madeup_add(d, r);
     }
-    expect_line(d, "\n  nfs: rate missed: 20 I/Os were due and never sent: until then they count in the latencies, which are "
+    expect_line(d, "] rate missed: 20 I/Os were due and never sent: until then they count in the latencies, which are "
                    "lower bounds (2 of 3 rounds)\n");
 }
 
@@ -390,16 +532,28 @@ static void test_figures(void **state) {
     assert_string_equal(figure_time(buf, sizeof buf, NAN), "- s");
 }
 
-static void test_cut(void **state) {
+static char *wrapped(const char *prefix, const char *text, unsigned width) {
+    char *out = NULL;
+    size_t len;
+    FILE *f = open_memstream(&out, &len);
+    grid_wrap(prefix, 2, text, width, f);
+    fclose(f);
+    return out;
+}
+
+static void test_wrap(void **state) {
     (void)state;
-    char text[] = "a\xc3\xa4\xc3\xb6z";
-    assert_int_equal(grid_width(text), 4);
-    grid_cut(text, 3);
-    assert_string_equal(text, "a\xc3\xa4\xc3\xb6");
-    grid_cut(text, 2);
-    assert_string_equal(text, "a\xc3\xa4");
-    grid_cut(text, 0);
-    assert_string_equal(text, "");
+    static const struct { const char *prefix, *text; unsigned width; const char *wanted; } cases[] = {
+        {"", "one two three", 0, "one two three\n"},     {"", "one two three", 13, "one two three\n"},
+        {"", "one two three", 12, "one two\n  three\n"}, {"[1] ", "one two three", 9, "[1] one\n  two\n  three\n"},
+        {"", "a-word-that-is-too-long b", 8, "a-word-that-is-too-long\n  b\n"},
+        {"", "\xc3\xa4\xc3\xb6 b", 4, "\xc3\xa4\xc3\xb6 b\n"}, {"", "  indented", 0, "  indented\n"}, {"", "", 5, "\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = wrapped(cases[i].prefix, cases[i].text, cases[i].width);
+        assert_string_equal(text, cases[i].wanted);
+        free(text);
+    }
 }
 
 int main(void) {
@@ -412,13 +566,18 @@ int main(void) {
         cmocka_unit_test(test_durability_per_target),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_what_was_seen_of_one_object),
+        cmocka_unit_test(test_sameness_beside_null),
         cmocka_unit_test(test_target_left_out),
         cmocka_unit_test(test_nothing_was_run),
         cmocka_unit_test(test_words_only_where_they_are_due),
+        cmocka_unit_test(test_no_noise),
+        cmocka_unit_test(test_notes_are_shared),
+        cmocka_unit_test(test_warnings_of_a_target_are_notes),
+        cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_the_worst_round_is_quoted),
         cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
