@@ -86,7 +86,7 @@ struct imitation {
 };
 
 static const struct imitation imitations[] = {
-    {"jbd", true, {{1024 + 0x38, 2, "\x53\xef"}, {1024 + 0x60, 4, "\x08\0\0\0"}}},
+    {"jbd", false, {{1024 + 0x38, 2, "\x53\xef"}, {1024 + 0x60, 4, "\x08\0\0\0"}}},
     {"LVM2_member",
      true,
      {{512, 8, "LABELONE"}, {520, 8, "\1\0\0\0\0\0\0\0"}, {532, 4, "\x20\0\0\0"}, {536, 8, "LVM2 001"}}},
