@@ -66,7 +66,7 @@ struct context {
 
 static const struct option_entry null_options[] = {
     {.name = "size", .type = OPTION_SIZE, .offset = offsetof(struct null_conf, size), .min = 4096, .max = 1ULL << 62,
-     .def = "1g", .value = "SIZE", .help = "size of the object"},
+     .def = "1t", .value = "SIZE", .help = "size of the object"},
     {.name = "lat", .type = OPTION_TIME, .offset = offsetof(struct null_conf, lat), .max = 3600ULL * NS_PER_SEC,
      .def = "0", .value = "TIME", .help = "latency of every request (the mean, where it varies)"},
     {.name = "lat_dist", .type = OPTION_ENUM, .offset = offsetof(struct null_conf, dist), .names = dist_names,
