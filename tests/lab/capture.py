@@ -31,6 +31,11 @@ def fields(path, names, keep=""):
         yield tuple(f.split(",") if f else [] for f in line.split("|"))
 
 
+def true(flag):
+    """Of a bit: tshark 4.0 says 1, later ones True."""
+    return flag in ("1", "True")
+
+
 class Counts:
     """Of the writes and flushes of one run over NFS and iSCSI."""
 
@@ -53,9 +58,9 @@ class Counts:
             if to == [NFS_PORT]:
                 commits[stream[0]] = commits.get(stream[0], 0) + procedure.count(str(COMMIT))
             if to == [ISCSI_PORT]:
-                self.writes += writes.count("1")
+                self.writes += sum(map(true, writes))
                 self.cache_syncs += [int(c, 0) for c in opcode].count(SYNC_CACHE16)
-                self.fua += fua.count("1")
+                self.fua += sum(map(true, fua))
         # The one that samedisk sends before a run, so that nothing is left of what was before, is not the run's.
         self.commits = sum(n for stream, n in commits.items() if stream in writers)
         self.warnings = warnings(path)

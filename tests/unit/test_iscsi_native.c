@@ -2,6 +2,7 @@
 /* The native iSCSI engine on a socket, whose other end is a target in this file that does what it is told: odd R2Ts, no
  * reading before its replies are read, an end in the middle of a PDU. One thread; nobody waits. */
 #include "tests/unit/iscsi_pdus.h"
+#include "tests/unit/rounds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -279,7 +280,7 @@ static void loads(void **state) {
             begin(v[i].immediate, v[i].unsolicited, v[i].burst, v[i].segment, k & 1, k & 2);
             target.replies_first = k & 4;
             target.status_alone = k % 3 == 0;
-            load(300);
+            load(rounds(300, 30));
             assert_true(bench.c->counts.r2ts > 0 || v[i].burst > 32768);
             assert_true(target.nops > 0);
             assert_int_equal(bench.c->counts.gaps, 0);

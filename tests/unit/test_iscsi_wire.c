@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The native iSCSI engine's PDUs, byte by byte, without a socket: what it sends, and what it makes of what comes. */
 #include "tests/unit/iscsi_pdus.h"
+#include "tests/unit/rounds.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -331,7 +332,7 @@ static void splits(bool header_digest, bool data_digest) {
     static uint8_t buffer[100000];
     struct bench b;
     size_t len = 1;
-    for (size_t cut = 0; cut <= len; cut += cut % 4096 > 600 ? 37 : 1) {
+    for (size_t cut = 0; cut <= len; cut += cut % 4096 > 600 ? 37 : rounds(1, 13)) {
         size_t have = 0;
         bench_terms(&b.terms, 65536, 65536, 65536);
         b.terms.value[KEY_HEADER_DIGEST] = header_digest;

@@ -12,6 +12,7 @@
 
 #include "backends/readahead.h"
 #include "base/rng.h"
+#include "tests/unit/rounds.h"
 
 #define KIB 1024u
 #define MIB (1u << 20)
@@ -489,7 +490,7 @@ static void test_errors_of_what_is_wanted(void **state) {
 
 static void test_loss(void **state) {
     (void)state;
-    for (unsigned after = 1; after < 40; after++) {
+    for (unsigned after = 1; after < 40; after += rounds(1, 7)) {
         struct fixture x;
         struct request *list[4];
         uint64_t at = 0;
