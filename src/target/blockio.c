@@ -394,14 +394,8 @@ static int call_fill(struct job *job, uint64_t offset, void *buf, size_t len) {
 }
 
 int blockio_read(struct blockio *b, uint64_t offset, void *buf, size_t len, struct err *err) {
-    struct job job = {.op = IO_READ,
-                      .at = offset,
-                      .end = offset + len,
-                      .depth = b->depth,
-                      .see = copy_out,
-                      .user = buf,
-                      .start = offset,
-                      .err = err};
+    struct job job = {.op = IO_READ, .at = offset, .end = offset + len, .depth = b->depth, .see = copy_out,
+                      .user = buf, .start = offset, .err = err};
 
     if (check_range(b, IO_READ, offset, len, err) != 0) return -1;
     return run(b, &job);
@@ -409,14 +403,8 @@ int blockio_read(struct blockio *b, uint64_t offset, void *buf, size_t len, stru
 
 int blockio_write(struct blockio *b, uint64_t offset, const void *buf, size_t len, struct err *err) {
     /* The cast only drops const: a write job reads from `user`. */
-    struct job job = {.op = IO_WRITE,
-                      .at = offset,
-                      .end = offset + len,
-                      .depth = b->depth,
-                      .make = copy_in,
-                      .user = (unsigned char *)(uintptr_t)buf,
-                      .start = offset,
-                      .err = err};
+    struct job job = {.op = IO_WRITE, .at = offset, .end = offset + len, .depth = b->depth, .make = copy_in,
+                      .user = (unsigned char *)(uintptr_t)buf, .start = offset, .err = err};
 
     if (check_range(b, IO_WRITE, offset, len, err) != 0) return -1;
     return run(b, &job);
@@ -438,15 +426,8 @@ static int read_in_parts(struct blockio *b, const uint64_t *place, size_t n, uin
 
 int blockio_read_places(struct blockio *b, const uint64_t *place, size_t n, uint32_t len,
                         int (*see)(void *arg, uint64_t offset, void *buf, size_t len), void *arg, struct err *err) {
-    struct job job = {.op = IO_READ,
-                      .end = n,
-                      .place = place,
-                      .each = len,
-                      .depth = b->depth,
-                      .see = call_fill,
-                      .fill = see,
-                      .arg = arg,
-                      .err = err};
+    struct job job = {.op = IO_READ, .end = n, .place = place, .each = len, .depth = b->depth,
+                      .see = call_fill, .fill = see, .arg = arg, .err = err};
 
     for (size_t i = 0; i < n; i++)
         if (check_range(b, IO_READ, place[i], len, err) != 0) return -1;
@@ -491,14 +472,8 @@ int blockio_flush(struct blockio *b, int64_t *latency, struct err *err) {
 
 int blockio_stream(struct blockio *b, enum io_op op, enum io_sync sync, uint64_t offset, uint64_t len,
                    int (*fill)(void *arg, uint64_t offset, void *buf, size_t len), void *arg, struct err *err) {
-    struct job job = {.op = op,
-                      .sync = sync,
-                      .at = offset,
-                      .end = offset + len,
-                      .depth = b->depth,
-                      .fill = fill,
-                      .arg = arg,
-                      .err = err};
+    struct job job = {.op = op, .sync = sync, .at = offset, .end = offset + len, .depth = b->depth,
+                      .fill = fill, .arg = arg, .err = err};
 
     if (check_range(b, op, offset, len, err) != 0) return -1;
     if (fill && op == IO_WRITE) job.make = call_fill;
