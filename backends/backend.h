@@ -183,6 +183,8 @@ struct backend {
     /* How many ways the data goes that could lead to different objects: portals, servers. That their names agree is
      * looked at by attach; whether they are one is for the core to find out, by what is read through each. NULL: one. */
     unsigned (*roads)(const struct handle *h);
+    /* Where its thread was away for a second, a context for writing asks by itself whether the object is still the same. */
+    bool asks_after_standstill;
     /* In the worker thread. May block (connect, login). Slots are preallocated here. */
     int (*attach)(struct handle *h, const struct attach_how *how, struct context **out, struct err *err);
     /* Cancels and drains: afterwards no lent request or buffer is touched any more. */

@@ -246,6 +246,7 @@ const struct backend backend_iscsi = {
     .close = iscsibe_close,
     .holes = iscsibe_holes,
     .roads = roads,
+    .asks_after_standstill = true,
     .attach = attach,
     .detach = detach,
     .submit = submit,

@@ -31,6 +31,10 @@ void iscsibe_hold_doubt(struct context *c, const char *why) {
     hold(c, why);
 }
 
+void iscsibe_hold_stood_still(struct context *c) {
+    if (c->may_write && iscsibe_recheck_can_ask(&c->check)) iscsibe_hold_doubt(c, "this client stood still");
+}
+
 void iscsibe_hold_follow(struct context *c) {
     c->check.doubts = atomic_load(&c->check.unit->doubts);
     hold(c, "another session had a reason to");

@@ -194,6 +194,8 @@ static void resend(struct context *c) {
 static void check_age(struct context *c, int64_t now) {
     char text[120];
     if (now - c->t_scan < TICK_NS) return;
+    if (c->may_write && now - c->t_scan >= RECHECK_EVERY_NS && iscsibe_recheck_can_ask(&c->check) && !c->hold)
+        iscsibe_lib_doubt(c, "this client stood still");
     c->t_scan = now;
     if (c->may_write && now - c->asked >= RECHECK_EVERY_NS && !c->check.asking && iscsibe_recheck_can_ask(&c->check))
         iscsibe_recheck_ask(&c->check, now, c->timeout, NULL);

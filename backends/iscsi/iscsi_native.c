@@ -93,6 +93,7 @@ static inline void observe(struct context *c, int64_t now) {
     int64_t passed = now - c->wall;
     c->wall = now;
     c->age += passed < GAP_NS ? passed : GAP_NS;
+    if (__builtin_expect(passed >= RECHECK_EVERY_NS, 0)) iscsibe_hold_stood_still(c);
 }
 
 static inline int64_t look(struct context *c) {

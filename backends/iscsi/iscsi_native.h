@@ -191,6 +191,8 @@ void iscsibe_native_lose(struct context *c, int error, const char *kind, const c
 /* There is a reason to doubt it: all commands wait until it is known, also those of other sessions to the unit. */
 void iscsibe_hold_doubt(struct context *c, const char *why);
 /* Another session had one. */
+/* Its thread was away for a second or more: what happened meanwhile nobody has seen. */
+void iscsibe_hold_stood_still(struct context *c);
 void iscsibe_hold_follow(struct context *c);
 static inline bool iscsibe_hold_told(const struct context *c) {
     return atomic_load_explicit(&c->check.unit->doubts, memory_order_relaxed) != c->check.doubts;

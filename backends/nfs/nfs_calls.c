@@ -58,7 +58,9 @@ static uint64_t get_time(struct xdr_in *x) {
 
 static void get_attr(struct xdr_in *x, struct nfsbe_attr *to) {
     to->type = xdr_get32(x);
-    xdr_get(x, 4 * 4); /* mode, nlink, uid, gid */
+    xdr_get32(x); /* mode */
+    to->nlink = xdr_get32(x);
+    xdr_get(x, 2 * 4); /* uid, gid */
     to->size = xdr_get64(x);
     to->used = xdr_get64(x);
     xdr_get64(x); /* rdev */
@@ -243,6 +245,17 @@ int nfsbe_call_setattr(struct nfsbe_conn *conn, const struct nfsbe_fh *fh, uint3
                        struct err *err) {
     static const struct nfsbe_procedure setattr = { SETATTR, "SETATTR", put_setattr, NULL };
     return nfsbe_call(conn, &setattr, &(struct setattr_in){ fh, mode, size }, NULL, err);
+}
+
+static void put_touch(struct xdr_out *x, const void *fh) {
+    put_fh(x, fh);
+    put_attributes(x, NULL, NULL, SET_TO_SERVER_TIME);
+    xdr_put32(x, 0); /* no guard */
+}
+
+int nfsbe_call_touch(struct nfsbe_conn *conn, const struct nfsbe_fh *fh, struct err *err) {
+    static const struct nfsbe_procedure touch = { SETATTR, "SETATTR", put_touch, NULL };
+    return nfsbe_call(conn, &touch, fh, NULL, err);
 }
 
 int nfsbe_call_remove(struct nfsbe_conn *conn, const struct nfsbe_fh *dir, const char *name, struct err *err) {

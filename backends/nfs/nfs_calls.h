@@ -9,6 +9,7 @@
 
 struct nfsbe_attr {
     unsigned type;       /* ftype3 */
+    uint32_t nlink;
     uint64_t size, used, fsid, fileid;
     uint64_t ctime;      /* ns */
 };
@@ -55,6 +56,8 @@ int nfsbe_call_create(struct nfsbe_conn *conn, const struct nfsbe_fh *dir, const
 /* Mode, size, and times of the server (EXCLUSIVE may have left its verifier in them). */
 int nfsbe_call_setattr(struct nfsbe_conn *conn, const struct nfsbe_fh *fh, uint32_t mode, uint64_t size,
                        struct err *err);
+/* Only the times, those of the server. */
+int nfsbe_call_touch(struct nfsbe_conn *conn, const struct nfsbe_fh *fh, struct err *err);
 int nfsbe_call_remove(struct nfsbe_conn *conn, const struct nfsbe_fh *dir, const char *name, struct err *err);
 /* `entry` sees every name. *cut: not all of them, because the listing took longer than timeout=, or does not move on. */
 int nfsbe_call_readdir(struct nfsbe_conn *conn, const struct nfsbe_fh *dir, uint32_t count,

@@ -8,13 +8,21 @@
 
 #define FILE_MODE 0600
 
+static int gone(struct err *err, const struct handle *h, const char *how) {
+    return err_set(err, STATUS_TARGET, "%s: the file that was created is gone (%s): what has its name is left alone", h->where, how);
+}
+
 /* Is h->name still the file that was created? A file id does not tell: ext4 gives the inode number of a file that was
- * removed to the next one. The handle that CREATE gave holds its generation as well, and no other file ever gets it. */
+ * removed to the next one. The handle that CREATE gave holds its generation as well, and no other file ever gets it. A
+ * server may remember what it knew of name and file (Ganesha's cache, for a minute), when somebody else changed them on
+ * its disk: new times for the file make it look there, and a file that has no name any more shows. */
 static int is_own(struct nfsbe_conn *conn, const struct handle *h, struct err *err) {
     struct nfsbe_fh fh;
     struct nfsbe_attr attr;
 
-    int status = nfsbe_call_lookup(conn, &h->dir, h->name, &fh, &attr, err);
+    int status = nfsbe_call_touch(conn, &h->file, err);
+    if (status == NFSBE_STALE) return gone(err, h, "NFS3ERR_STALE");
+    if (status >= 0) status = nfsbe_call_lookup(conn, &h->dir, h->name, &fh, &attr, err);
     if (status == NFSBE_NOENT) return err_set(err, STATUS_TARGET, "%s is gone already", h->where);
     if (status > 0) return nfsbe_refused(err, conn, (unsigned)status, h->where);
     if (status < 0) return -1;
@@ -23,9 +31,8 @@ static int is_own(struct nfsbe_conn *conn, const struct handle *h, struct err *e
                        "another one): left alone", h->where, (unsigned long long)attr.fileid,
                        (unsigned long long)h->fileid);
     status = nfsbe_call_getattr(conn, &h->file, &attr, err);
-    if (status == NFSBE_STALE)
-        return err_set(err, STATUS_TARGET, "%s: the file that was created is gone (NFS3ERR_STALE): what has its name is "
-                       "left alone", h->where);
+    if (status == NFSBE_STALE) return gone(err, h, "NFS3ERR_STALE");
+    if (status == 0 && attr.nlink == 0) return gone(err, h, "no name leads to it");
     if (status > 0) return nfsbe_refused(err, conn, (unsigned)status, h->where);
     if (status < 0) return -1;
     if (attr.fsid == h->fsid && attr.fileid == h->fileid) return 0;

@@ -2,13 +2,17 @@
 #include "engine/run.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "engine/cpu.h"
 #include "engine/gather.h"
 #include "engine/ping.h"
+#include "engine/seal.h"
 #include "engine/worker.h"
+#include "target/confirm.h"
 #include "target/filter.h"
 
 #define TICK        (250 * NS_PER_MS)
@@ -249,6 +253,7 @@ static int make_workers(struct crew *c, struct err *err) {
         struct worker *w = &c->workers[i];
         w->backend = c->filter.backend;
         w->handle = c->filter.handle;
+        w->facts = &run->target->facts;
         w->pattern = p;
         w->base = p->offset;
         w->size = p->size;
@@ -266,6 +271,20 @@ static int make_workers(struct crew *c, struct err *err) {
     return 0;
 }
 
+/* After the last write: did all of them go to the object that they were meant for? */
+static void confirm(const struct run *run, struct record *r) {
+    const struct target *t = run->target;
+    const struct seal seal = seal_of_note(run->note);
+    char text[sizeof r->error];
+    struct err err;
+
+    if (!pattern_writes(run->pattern) || *run->interrupted || (r->status != RUN_OK && r->status != RUN_ERRORS)) return;
+    if (confirm_object(t->backend, t->handle, &t->facts, run->clock, &seal, &err) == 0 || *run->interrupted) return;
+    r->status = RUN_LOST;
+    snprintf(text, sizeof text, "asked after the last write, so that what this run wrote may be in another object: %.400s", err.msg);
+    text_safe(r->error, sizeof r->error, text, strlen(text));
+}
+
 int run_execute(const struct run *run, struct record *record, struct err *err) {
     const struct pattern *p = run->pattern;
     struct crew crew = {.run = run};
@@ -280,6 +299,7 @@ int run_execute(const struct run *run, struct record *record, struct err *err) {
         gather(record, run, crew.workers, crew.n, &crew.samples);
         pinging_gather(crew.pinging, run->idle_ping, crew.t_window, record);
         if (*run->interrupted && record->status != RUN_LOST) record->status = RUN_INTERRUPTED;
+        confirm(run, record);
     }
     for (unsigned i = 0; i < crew.n && crew.workers; i++) worker_free(&crew.workers[i]);
     pinging_free(crew.pinging);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/worker.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -9,6 +11,7 @@
 #include "engine/account.h"
 #include "engine/cpu.h"
 #include "engine/seal.h"
+#include "target/confirm.h"
 
 /* What is out when a run was stopped gets so long to come back: a few times what I/Os took so far, within these. */
 #define STOPPED_LEAST (500 * NS_PER_MS)
@@ -329,11 +332,29 @@ static void begin(struct worker *w) {
     w->tracks.due = w->tracks.list ? w->t_window : INT64_MAX;
 }
 
+/* This client stood still: what it is about to write to may be another object by now. */
+static __attribute__((noinline, cold)) bool confirmed(struct worker *w, int64_t stood, int64_t *now) {
+    const struct seal seal = seal_of_note(w->note);
+    char text[sizeof(struct err) + 100];
+    struct err err;
+
+    if (w->reads_only || w->backend->asks_after_standstill || clock_is_virtual(w->clock)) return true;
+    int rc = confirm_object(w->backend, w->handle, w->facts, w->clock, &seal, &err);
+    *now = clock_now(w->clock);
+    if (rc == 0) return true;
+    snprintf(text, sizeof text, "after this client stood still for %.1f s: %s", (double)stood / NS_PER_SEC, err.msg);
+    kinds_lost(&w->kinds, "another object", text);
+    w->lost = -ENODEV;
+    return false;
+}
+
 void worker_loop(struct worker *w) {
     begin(w);
     clock_wait_until(w->clock, w->t_start);
-    int64_t now = clock_now(w->clock);
+    int64_t now = clock_now(w->clock), last = now;
     while (!over(w, now)) {
+        if (__builtin_expect(now - last >= CONFIRM_STANDSTILL, 0) && !confirmed(w, now - last, &now)) break;
+        last = now;
         if (__builtin_expect(now >= w->tracks.due, 0)) watch(w, now);
         fill(w, now);
         if (w->n_batch && !submit(w, &now)) break;

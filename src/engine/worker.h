@@ -38,6 +38,7 @@ struct worker {
     /* set before worker_attach */
     const struct backend *backend;
     struct handle *handle;
+    const struct facts *facts;
     const struct pattern *pattern;
     uint64_t base, size, seed;
     unsigned round, index, workers;

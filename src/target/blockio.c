@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "target/confirm.h"
+
 /* Backends have timeouts of their own; this one is for a backend that has lost sight of a request. */
 #define GUARD_NS (120 * NS_PER_SEC)
 /* One reap waits no longer, so that the guard is looked at, and whether the user wants the end. */
@@ -37,6 +39,9 @@ struct blockio {
     struct completion *done;
     unsigned n_free, n_waiting, lent;
     int64_t patience;
+    struct handle *sealed; /* of a context for writing to what bears `seal`; else NULL */
+    const struct facts *facts;
+    struct seal seal;
     bool lost;
     struct kinds kinds;
 };
@@ -153,7 +158,10 @@ int blockio_open_road(const struct backend *backend, struct handle *h, const str
 int blockio_open_sealed(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
                         unsigned depth, uint32_t max_io, const struct seal *seal, struct blockio **out, struct err *err) {
     const struct attach_how how = {.write = true, .seal = *seal};
-    return open_how(backend, h, facts, clock, depth, max_io, how, out, err);
+    if (open_how(backend, h, facts, clock, depth, max_io, how, out, err) != 0) return -1;
+    struct blockio *b = *out;
+    b->sealed = h, b->facts = facts, b->seal = *seal;
+    return 0;
 }
 
 void blockio_close(struct blockio *b) {
@@ -327,9 +335,18 @@ static bool has_no_patience(struct blockio *b, struct job *job, int64_t *since) 
     return true;
 }
 
+/* Before anything more is written, where this client stood still. */
+static void stood_still(struct blockio *b, struct job *job) {
+    struct err err;
+    if (!b->sealed || job->op != IO_WRITE || b->backend->asks_after_standstill ||
+        confirm_object(b->backend, b->sealed, b->facts, b->clock, &b->seal, &err) == 0)
+        return;
+    job_fail(job, STATUS_TARGET, NULL, "after this client stood still", err.msg);
+    b->lost = true;
+}
+
 static int run(struct blockio *b, struct job *job) {
-    int64_t since = 0;
-    int64_t guard = clock_now(b->clock) + b->patience;
+    int64_t since = 0, last = clock_now(b->clock), now, guard = last + b->patience;
 
     if (b->lost) return err_set(job->err, STATUS_TARGET, "%s: the connection was lost before", op_words(job->op));
     for (;;) {
@@ -337,6 +354,8 @@ static int run(struct blockio *b, struct job *job) {
             drop_waiting(b);
             return job->stop;
         }
+        if ((now = clock_now(b->clock)) - last >= CONFIRM_STANDSTILL) stood_still(b, job);
+        last = now;
         make_pieces(b, job);
         bool moved = !job->stop && send_waiting(b, job);
         if (job->stop) drop_waiting(b);
@@ -397,8 +416,7 @@ int blockio_read(struct blockio *b, uint64_t offset, void *buf, size_t len, stru
     struct job job = {.op = IO_READ, .at = offset, .end = offset + len, .depth = b->depth, .see = copy_out,
                       .user = buf, .start = offset, .err = err};
 
-    if (check_range(b, IO_READ, offset, len, err) != 0) return -1;
-    return run(b, &job);
+    return check_range(b, IO_READ, offset, len, err) != 0 ? -1 : run(b, &job);
 }
 
 int blockio_write(struct blockio *b, uint64_t offset, const void *buf, size_t len, struct err *err) {
@@ -406,8 +424,7 @@ int blockio_write(struct blockio *b, uint64_t offset, const void *buf, size_t le
     struct job job = {.op = IO_WRITE, .at = offset, .end = offset + len, .depth = b->depth, .make = copy_in,
                       .user = (unsigned char *)(uintptr_t)buf, .start = offset, .err = err};
 
-    if (check_range(b, IO_WRITE, offset, len, err) != 0) return -1;
-    return run(b, &job);
+    return check_range(b, IO_WRITE, offset, len, err) != 0 ? -1 : run(b, &job);
 }
 
 /* Where the target moves less at once. */

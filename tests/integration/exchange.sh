@@ -165,6 +165,38 @@ for engine in native libiscsi; do
 	done
 done
 
+# This client stands still meanwhile: nobody has asked since, and nothing is written before somebody has.
+for engine in native libiscsi; do
+	what="$engine, tgt's LUN is exchanged while this client stands still"
+	start run write.ini --runtime 6s --json r.json --destroy i=unknown-data i="$(lab_iscsi_url 1 engine=$engine)"
+	if reach "$what" 20 running; then
+		kill -STOP "$it_pid"
+		began=$(date +%s%N)
+		exchange "$LAB/second" FIRST
+		away() { [ $(($(date +%s%N) - began)) -gt 1500000000 ]; }
+		lab_until 10 away
+		kill -CONT "$it_pid"
+		finish 20
+		ended "$what: exit status 3" 3 'samedisk: i: '
+		same "$what: not a byte of it is touched" "$(sha256sum <"$LAB/second")" "$sum"
+	fi
+	exchange "$LAB/first" FIRST
+done
+
+# Just before the end: what was written since nobody can call back, but it is no result.
+start run write.ini --runtime 3s --json r.json --destroy i=unknown-data i="$(lab_iscsi_url 1)"
+if reach "tgt's LUN is exchanged at the end of a run" 20 running; then
+	cp "$LAB/second" "$LAB/third"
+	began=$(date +%s%N)
+	late() { [ $(($(date +%s%N) - began)) -gt 2300000000 ]; }
+	lab_until 10 late
+	exchange "$LAB/third" FIRST
+	finish 20
+	ended "tgt's LUN is exchanged at the end of a run: exit status 3" 3 'samedisk: i: '
+	json "tgt's LUN is exchanged at the end of a run: lost" r.json "runs['i']['status'] == 'lost'"
+fi
+exchange "$LAB/first" FIRST
+
 # While another target has its turn: the LUN is not attached then.
 start run write.ini --runtime 2s --rounds 2 --json r.json --destroy i=unknown-data --allow-full "first=null:?size=64m" \
 	i="$(lab_iscsi_url 1)"

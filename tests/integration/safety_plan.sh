@@ -30,6 +30,8 @@ sed 's/randwrite/randread/; s/^\[w\]/[r]/' p.ini >r.ini
 sed 's/^io_size.*/runtime = 60s/' p.ini >long.ini
 sed 's/^io_size.*/runtime = 60s/' r.ini >longread.ini
 
+# Minimal systems have no pgrep.
+child_of() { tr -d " " <"/proc/$1/task/$1/children"; }
 sha() { sha256sum <"$1" | cut -c1-64; }
 said() { cat "$out" "$err"; }
 # shows NAME PATTERN: the last command said so.
@@ -250,7 +252,7 @@ twice() {
 	lab_until 20 filled "$@" || not_ok "$1: the first run fills" "$(cat "$LAB/first.err")"
 	before=$(last "$@")
 	lab_until 20 filled "$@" || not_ok "$1: the first run writes" "$(cat "$LAB/first.err")"
-	pid=$(pgrep -P "$child")
+	pid=$(child_of "$child")
 	expect "$1: a second that writes is refused" 1 "t: refused: *samedisk*process $pid*" "$SAMEDISK" run p.ini t="$2" \
 		--destroy t=unknown-data
 	expect "$1: a second that reads is refused" 1 "t: refused: samedisk on host *process $pid, writes to it since" \
@@ -264,7 +266,7 @@ twice() {
 	child=$!
 	before=$(last "$@")
 	lab_until 20 filled "$@" || not_ok "$1: it writes again" "$(cat "$LAB/first.err")"
-	kill -KILL "$(pgrep -P "$child")"
+	kill -KILL "$(child_of "$child")"
 	wait "$child"
 	expect "$1: one that was killed is no obstacle" 0 'samedisk data' "$SAMEDISK" run p.ini t="$2"
 }
@@ -331,7 +333,7 @@ timeout -k 2 60 "$SAMEDISK" run p.ini --size 16m a="file:$LAB/data/c1" b="$(nfs 
 child=$!
 begun() { [ -n "$(od -An -N4 -tx4 -j1048576 "$LAB/data/c1" 2>/dev/null | tr -d ' 0')" ]; }
 lab_until 20 begun || not_ok 'the fill has begun' "$(said)"
-kill -INT "$(pgrep -P "$child")"
+kill -INT "$(child_of "$child")"
 wait "$child"
 same 'Ctrl-C in a fill: exit status' "$?" 130
 same 'new files that were not filled are removed' "$(cd "$LAB/data" && echo c*)" 'c*'
