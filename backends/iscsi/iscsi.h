@@ -55,6 +55,7 @@ enum { ISCSIBE_ENGINE_AUTO, ISCSIBE_ENGINE_NATIVE, ISCSIBE_ENGINE_LIBISCSI };
  * opened there, so it has to be the same one. */
 struct iscsibe_roads {
     unsigned sessions, n_portals, n_roads, every;
+    unsigned own; /* where the URL's portal stands */
     char portal[ISCSIBE_PORTALS_MAX + 1][ISCSIBE_PORTAL_SIZE]; /* printable */
     /* Numeric, once connected to: a name may stand for several machines, and all sessions must go to the same one. */
     char address[ISCSIBE_PORTALS_MAX + 1][ISCSIBE_PORTAL_SIZE];
@@ -122,6 +123,8 @@ extern const struct iscsibe_engine iscsibe_engine_libiscsi, iscsibe_engine_nativ
 int iscsibe_choose_engine(struct handle *h, const struct iscsibe_conf *conf, struct facts *f, struct err *err);
 const char *iscsibe_needs_native(const struct iscsibe_conf *conf); /* the key that libiscsi has nothing for, or NULL */
 /* Where to connect for road i. */
+/* Which portal is the backend's road number 1 (the URL's own, where the unit was opened and looked at), 2, ... */
+unsigned iscsibe_road_portal(const struct iscsibe_roads *roads, unsigned road);
 const char *iscsibe_road_address(const struct iscsibe_roads *roads, unsigned i);
 /* iscsi_attach.c: the next session's ISID, of the random type, so that it is never that of another session to the same
  * target. Any thread. */

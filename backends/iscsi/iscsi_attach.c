@@ -114,7 +114,7 @@ static int native_attach(struct handle *h, const struct attach_how *how, struct 
     unsigned n = 0, sessions = how->road ? 1 : r->sessions;
 
     *out = NULL;
-    while (n < sessions && attach_one(h, how->road ? how->road - 1 : n % r->n_portals, how, &session[n], err) == 0) n++;
+    while (n < sessions && attach_one(h, how->road ? iscsibe_road_portal(r, how->road) : n % r->n_portals, how, &session[n], err) == 0) n++;
     if (n < sessions) {
         while (n > 0) iscsibe_native_detach(session[--n]);
         return err_prefix(err, "%s", h->where);

@@ -52,13 +52,18 @@ static enum recheck_verdict lost(struct iscsibe_recheck *r, const char *kind, co
     return RECHECK_LOST;
 }
 
-static enum recheck_verdict verdict(struct iscsibe_recheck *r) {
+/* By its names. */
+static bool exchanged(struct iscsibe_recheck *r) {
     char names[160], text[220];
 
-    if (!same_names(r, names, sizeof names)) {
-        snprintf(text, sizeof text, "the LUN is another object now: %s; nothing more is written", names);
-        return lost(r, "LUN exchanged", text);
-    }
+    if (same_names(r, names, sizeof names)) return false;
+    snprintf(text, sizeof text, "the LUN is another object now: %s; nothing more is written", names);
+    lost(r, "LUN exchanged", text);
+    return true;
+}
+
+static enum recheck_verdict verdict(struct iscsibe_recheck *r) {
+    if (exchanged(r)) return RECHECK_LOST;
     if (r->writes && !r->seal_len && r->unit->weak && *r->why)
         return lost(r, "LUN unknown",
                     "the LUN bears the same name, but one that another may bear, and nothing that was written to it tells "
@@ -154,7 +159,7 @@ static enum recheck_verdict take_seal(struct iscsibe_recheck *r, unsigned status
     if (status != GOOD || len < within + r->seal_len)
         return lost(r, "LUN unknown", "what was written to the LUN cannot be read back (READ); nothing more is written");
     if (memcmp(data + within, r->seal, r->seal_len) != 0)
-        return lost(r, "LUN exchanged",
+        return exchanged(r) ? RECHECK_LOST : lost(r, "LUN exchanged",
                     "the LUN is another object now, by the same name: the record of who writes to it is not in it, or was "
                     "overwritten; nothing more is written");
     next_step(r);

@@ -65,9 +65,14 @@ const char *iscsibe_road_address(const struct iscsibe_roads *r, unsigned i) {
 
 static void add_own(struct iscsibe_roads *r, const char *portal) {
     r->n_roads = r->n_portals;
-    for (unsigned i = 0; i < r->n_portals; i++)
-        if (strcmp(r->portal[i], portal) == 0) return;
+    for (r->own = 0; r->own < r->n_portals; r->own++)
+        if (strcmp(r->portal[r->own], portal) == 0) return;
     snprintf(r->portal[r->n_roads++], sizeof r->portal[0], "%s", portal);
+}
+
+unsigned iscsibe_road_portal(const struct iscsibe_roads *r, unsigned road) {
+    if (road == 1) return r->own;
+    return road - 2 < r->own ? road - 2 : road - 1;
 }
 
 int iscsibe_roads_fill(struct iscsibe_roads *r, const struct iscsibe_conf *conf, const char *portal, struct err *err) {

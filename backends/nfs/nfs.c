@@ -120,7 +120,7 @@ static void conf_free(void *conf) {
     c->host = c->path = NULL;
 }
 
-/* The last one is by the URL's own address, where the file was opened. */
+/* The first one is the URL's own address, where the file was opened. */
 static unsigned roads(const struct handle *h) {
     return h->servers.n ? h->servers.n + 1 : 1;
 }

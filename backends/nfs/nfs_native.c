@@ -217,12 +217,12 @@ static void context_close(struct context *c) {
 }
 
 static int native_attach(struct handle *h, const struct attach_how *how, struct context **out, struct err *err) {
-    struct nfsbe_servers one = { .n = how->road && how->road <= h->servers.n };
+    struct nfsbe_servers one = { .n = how->road > 1 };
     const struct nfsbe_servers *servers = how->road ? &one : &h->servers;
     struct nfsnative_how native = { .server = &h->server, .servers = servers, .file = &h->file,
                                     .native = &h->native, .tcp = &h->tcp, .attach = how,
                                     .handle = h };
-    if (one.n) one.at[0] = h->servers.at[how->road - 1];
+    if (one.n) one.at[0] = h->servers.at[how->road - 2];
     struct context *c = connect_context(&native, how->road ? 1 : (unsigned)h->native.nconnect, err);
 
     if (!c) return -1;

@@ -46,7 +46,10 @@ static void count_block(struct content *c, const unsigned char *block, size_t le
     c->looked += len;
     switch (data_look(block, offset, len)) {
     case DATA_ZEROS: c->zeros++; break;
-    case DATA_OURS: c->ours++; break;
+    case DATA_OURS:
+        c->ours++;
+        if (!c->has_owner) c->has_owner = owner_of_block(block, &c->owner) && c->owner.state == OWNER_ACTIVE;
+        break;
     case DATA_FOREIGN:
         if (c->foreign == 0 || offset < c->first_foreign) c->first_foreign = offset;
         c->foreign++;
@@ -165,11 +168,16 @@ static int look_at_all(struct look *l, struct err *err) {
         samples->looked = all.looked;
         samples->first_foreign = all.first_foreign;
     }
+    if (!samples->has_owner && all.has_owner) {
+        samples->has_owner = true;
+        samples->owner = all.owner;
+    }
     return 0;
 }
 
-/* A foreign block decides it; otherwise a range of up to CONTENT_DENSE is read whole, as long as it takes where zeros
- * are in question: what somebody has begun to write there may be small. */
+/* A foreign block decides it, but what is ours beside it may hold the record of who writes there now. Otherwise a range
+ * of up to CONTENT_DENSE is read whole, as long as it takes where zeros are in question: what somebody has begun to write
+ * there may be small. */
 static int look_at_range(struct look *l, struct err *err) {
     bool small = l->to - l->from <= SMALL;
     struct content *c = l->out;
@@ -178,7 +186,7 @@ static int look_at_range(struct look *l, struct err *err) {
     if (l->from >= l->to) return 0;
     if (!small) rc = look_at_samples(l, err);
     if (rc == CONTENT_NO_TIME) return 0;
-    if (rc != 0 || l->to - l->from > CONTENT_DENSE || c->foreign > 0) return rc;
+    if (rc != 0 || l->to - l->from > CONTENT_DENSE || (c->foreign > 0 && c->ours == 0 && !small)) return rc;
     if (c->n > 0 && !small) return 0; /* it has a name already */
     if (c->ours > 0 && c->zeros == 0 && !small) {
         l->until = clock_now(l->wish->clock) + OWN_TIME;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "backends/backend.h"
+#include "safety/owner.h"
 
 #define CONTENT_SIGNATURES 64
 #define CONTENT_HEAD       (4u << 20) /* read at the start of the object and of every partition */
@@ -33,6 +34,8 @@ struct content {
     /* blocks of 4 KiB of the range: */
     unsigned ours, zeros, foreign;
     uint64_t first_foreign; /* offset; where foreign > 0 */
+    bool has_owner;      /* the first record of a run that has not given the object back yet, as far as that was read */
+    struct owner owner;
     bool cut; /* there was no time to read all that has to be: nobody knows what is there */
 };
 

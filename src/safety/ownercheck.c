@@ -17,7 +17,7 @@ static int stands_at(const struct item *it, struct blockio *io, void *buf, uint3
     return owner_of_block(buf, found);
 }
 
-static void judge(struct item *it, const struct owner *self, const struct owner *found) {
+void ownercheck_found(struct item *it, const struct owner *self, const struct owner *found) {
     const struct safety_wish *wish = it->wish;
     enum owner_verdict v = owner_judge(found, self, wish->proc);
     char who[300], where[300], advice[200] = "";
@@ -48,7 +48,7 @@ int ownercheck_item(struct item *it, const struct owner *self, struct err *err) 
     if (blockio_open_road(m->backend, m->handle, &m->facts, it->target->clock, 1, unit, false,
                           blockio_first_road(m->backend, m->handle), &io, &ignored) == 0) {
         for (unsigned i = 0; i < (places[0] ? 2 : 1) && rc >= 0; i++)
-            if ((rc = stands_at(it, io, buf, unit, places[i], &found, err)) > 0) judge(it, self, &found);
+            if ((rc = stands_at(it, io, buf, unit, places[i], &found, err)) > 0) ownercheck_found(it, self, &found);
         blockio_close(io);
     }
     free(buf);

@@ -13,7 +13,7 @@
 #include "safety/places.h"
 #include "target/blockio.h"
 
-#define ADVICE "the roads are those of portals= or servers= in their order, then the URL's own; leave out the one that leads " \
+#define ADVICE "the roads are the URL's own, then those of portals= or servers= in their order; leave out the one that leads " \
                "elsewhere, each object is a target of its own"
 
 static uint32_t unit_of(const struct facts *f) {

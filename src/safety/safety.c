@@ -61,7 +61,7 @@ static void tell(void *arg, uint64_t done, uint64_t total) {
 }
 
 /* Reads what lies on each member that exists and was not refused yet. */
-static int look(struct item *items, size_t n, struct err *err) {
+static int look(struct item *items, size_t n, const struct owner *self, struct err *err) {
     for (size_t i = 0; i < n; i++) {
         struct item *it = &items[i];
         struct member *m = it->member;
@@ -88,6 +88,7 @@ static int look(struct item *items, size_t n, struct err *err) {
                               item_where(it, where, sizeof(where)));
         }
         it->content = c;
+        if (c->has_owner) ownercheck_found(it, self, &c->owner);
         content_describe(c, it->decision->found, sizeof(it->decision->found));
     }
     return 0;
@@ -306,7 +307,7 @@ int safety_examine(const struct safety_wish *wish, struct safety_report *report,
     owner_self(&self, wish->proc);
     for (size_t i = 0; i < n; i++)
         if (ownercheck_item(&items[i], &self, err) != 0) goto out;
-    if (look(items, n, err) != 0) goto out;
+    if (look(items, n, &self, err) != 0) goto out;
     if (decide_all(items, n, &same, err) != 0 || check_space(items, n, err) != 0) goto out;
     rc = join_refusals(report, err);
 out:

@@ -279,6 +279,19 @@ twice 'a local file' "file:$LAB/data/local" "$LAB/data/local"
 twice 'a loop device' "$loop" "$LAB/disk"
 twice 'an NFS file' "$(nfs data/file)" "$LAB/data/file"
 twice 'a LUN' "$(at 2)" "$LAB/other"
+# The first one's record lies in the middle of the second one's range.
+middle() { dd if="$LAB/other" bs=1M skip=8 count=1 status=none | sha256sum; }
+moved() { [ "$(middle)" != "$before" ]; }
+before=$(middle)
+timeout -k 2 100 "$SAMEDISK" run long.ini t="$(at 2)" --offset 8m --destroy t=unknown-data >"$LAB/first.out" 2>"$LAB/first.err" &
+child=$!
+lab_until 20 moved || not_ok 'a range in the middle of a LUN: it is written' "$(cat "$LAB/first.err")"
+pid=$(child_of "$child")
+expect 'a second with a larger range finds the record' 1 "t: refused: *samedisk*process $pid*" "$SAMEDISK" run p.ini \
+	t="$(at 2)" --size 16m --destroy t=unknown-data
+kill -INT "$pid"
+wait "$child"
+same 'and the first one goes on until it is told to end' "$?" 130
 
 # at_once NAME TARGET: two are started in one moment; one runs, the other is refused by name.
 at_once() {

@@ -133,6 +133,17 @@ static void roads(void **state) {
     r = roads_of("?portals=10.0.0.1,10.0.0.2&sessions=5");
     assert_int_equal(r.sessions, 5);
     assert_int_equal(r.n_portals, 2);
+    /* Road 1 is the URL's own portal, by which the unit was looked at, then the others. */
+    assert_int_equal(r.n_roads, 3);
+    assert_int_equal(iscsibe_road_portal(&r, 1), 2);
+    assert_string_equal(r.portal[2], "[fe80::1]:3261");
+    assert_int_equal(iscsibe_road_portal(&r, 2), 0);
+    assert_int_equal(iscsibe_road_portal(&r, 3), 1);
+    r = roads_of("?portals=10.0.0.1,[fe80::1]:3261,10.0.0.2");
+    assert_int_equal(r.n_roads, 3);
+    assert_int_equal(iscsibe_road_portal(&r, 1), 1);
+    assert_int_equal(iscsibe_road_portal(&r, 2), 0);
+    assert_int_equal(iscsibe_road_portal(&r, 3), 2);
 }
 
 static void roads_refused(void **state) {
