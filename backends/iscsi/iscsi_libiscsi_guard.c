@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "backends/net/sock.h"
+#include "backends/net/stuck.h"
 #include "base/clock.h"
 
 #define LOOKS 8 /* in each timeout */
@@ -21,6 +22,16 @@ struct libguard {
     int fd;
     bool over, fired;
 };
+
+/* It was shut down, and the library is to come back. */
+static void wait_for_library(struct libguard *g, unsigned inside) {
+    int64_t end = sock_now() + STUCK_NS;
+    const struct timespec at = { .tv_sec = (time_t)(end / NS_PER_SEC), .tv_nsec = (long)(end % NS_PER_SEC) };
+    int rc = 0;
+
+    while (!g->over && rc == 0) rc = pthread_cond_timedwait(&g->change, &g->lock, &at);
+    if (!g->over && atomic_load_explicit(g->calls, memory_order_relaxed) == inside) stuck_in("libiscsi");
+}
 
 static void *look(void *arg) {
     struct libguard *g = arg;
@@ -38,7 +49,10 @@ static void *look(void *arg) {
         last = calls;
         g->fired = !g->over && now - since >= g->timeout;
     }
-    if (g->fired) shutdown(g->fd, SHUT_RDWR);
+    if (g->fired) {
+        shutdown(g->fd, SHUT_RDWR);
+        wait_for_library(g, last);
+    }
     pthread_mutex_unlock(&g->lock);
     return NULL;
 }

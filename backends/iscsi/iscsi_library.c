@@ -18,6 +18,7 @@
 #include "backends/iscsi/iscsi_login.h"
 #include "backends/iscsi/iscsi_session.h"
 #include "backends/net/sock.h"
+#include "backends/net/stuck.h"
 #include "base/text.h"
 
 #define TICK_NS (100 * NS_PER_MS)
@@ -57,14 +58,22 @@ struct guard {
     bool over, running;
 };
 
-static void *watch_clock(void *arg) {
-    struct guard *g = arg;
-    struct timespec end = { .tv_sec = (time_t)(g->end / NS_PER_SEC), .tv_nsec = (long)(g->end % NS_PER_SEC) };
+static bool over_until(struct guard *g, int64_t end) {
+    const struct timespec at = { .tv_sec = (time_t)(end / NS_PER_SEC), .tv_nsec = (long)(end % NS_PER_SEC) };
     int rc = 0;
 
+    while (!g->over && rc == 0) rc = pthread_cond_timedwait(&g->change, &g->lock, &at);
+    return g->over;
+}
+
+static void *watch_clock(void *arg) {
+    struct guard *g = arg;
+
     pthread_mutex_lock(&g->lock);
-    while (!g->over && rc == 0) rc = pthread_cond_timedwait(&g->change, &g->lock, &end);
-    if (!g->over) shutdown(g->fd, SHUT_RDWR);
+    if (!over_until(g, g->end)) {
+        shutdown(g->fd, SHUT_RDWR);
+        if (!over_until(g, g->end + STUCK_NS)) stuck_in("libiscsi");
+    }
     pthread_mutex_unlock(&g->lock);
     return NULL;
 }

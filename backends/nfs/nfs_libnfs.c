@@ -65,7 +65,7 @@ static bool pending(const struct context *c) {
 static void service(struct context *c, int events) {
     char why[240];
     unsigned done = c->done_n;
-    bool fine = rpc_service(c->conn->rpc, events) == 0 && !c->broken;
+    bool fine = nfslib_service(c->conn, events) == 0 && !c->broken;
     if (c->done_n != done) nfslib_replied(c->conn);
     if (fine) return;
     lose(c, ECONNRESET, "connection lost", nfsbe_libnfs_why_lost(c, why, sizeof why));

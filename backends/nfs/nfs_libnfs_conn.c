@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "backends/net/sock.h"
+#include "backends/net/stuck.h"
 #include "backends/net/tcpinfo.h"
 #include "base/text.h"
 
@@ -46,11 +47,29 @@ static void connected(struct rpc_context *rpc, int status, void *data, void *pri
 
 /* ---- the guard ---- */
 
+/* A call that lasts too long. */
+static void cut_and_wait(struct nfslib_guard *g, unsigned inside) {
+    int64_t end = sock_now() + STUCK_NS;
+    __atomic_store_n(&g->flooded, true, __ATOMIC_RELAXED);
+    shutdown(g->fd, SHUT_RDWR);
+    while (sock_wait(g->stop, POLLIN, GUARD_NS) <= 0 && __atomic_load_n(&g->calls, __ATOMIC_RELAXED) == inside)
+        if (sock_now() > end) stuck_in("libnfs");
+}
+
 static void *guard(void *arg) {
     struct nfslib_guard *g = arg;
-    unsigned seen = 0;
+    unsigned seen = 0, last = 0;
     uint64_t base = 0;
+    int64_t since = sock_now();
     while (sock_wait(g->stop, POLLIN, GUARD_NS) <= 0) {
+        unsigned calls = __atomic_load_n(&g->calls, __ATOMIC_RELAXED);
+        int64_t now = sock_now();
+        if (!(calls & 1) || calls != last) since = now;
+        last = calls;
+        if (now - since >= g->timeout) {
+            cut_and_wait(g, calls);
+            break;
+        }
         unsigned replies = __atomic_load_n(&g->replies, __ATOMIC_RELAXED);
         uint64_t bytes = tcpinfo_received(g->fd);
         if (replies != seen) base = bytes;
@@ -67,6 +86,7 @@ static int guard_start(struct nfslib_conn *conn, struct err *err) {
     struct nfslib_guard *g = &conn->guard;
     sigset_t all, before;
     g->fd = rpc_get_fd(conn->rpc);
+    g->timeout = conn->server->timeout;
     g->stop = eventfd(0, EFD_CLOEXEC);
     if (g->stop < 0) return err_set(err, STATUS_TARGET, "eventfd: %s", strerror(errno));
     sigfillset(&all); /* signals are the main thread's */
@@ -93,7 +113,7 @@ static int service(struct nfslib_conn *conn, int64_t wait_ns) {
     int got = sock_wait(rpc_get_fd(conn->rpc), (short)events, wait_ns < TICK_NS ? wait_ns : TICK_NS);
     int pass = got > 0 ? got & (POLLIN | POLLOUT) : 0;
     if (got > 0 && (got & (POLLERR | POLLHUP | POLLNVAL))) pass |= events & (POLLIN | POLLOUT);
-    return rpc_service(conn->rpc, pass);
+    return nfslib_service(conn, pass);
 }
 
 /* "RPC ERROR: Failed to reconnect" is what the library says of a lost connection that it was told not to bring back. */

@@ -110,7 +110,7 @@ static void list_changes(const struct overrides *o, const struct pattern *p, cha
             snprintf(part, sizeof(part), "rwmixread=%llu", (unsigned long long)p->rwmixread);
         } else {
             bool fits = option_show(e, p, value, sizeof(value)) && strlen(value) <= VALUE_IN_NAME;
-            snprintf(part, sizeof(part), "%s%s%s", e->name, fits ? "=" : "", fits ? value : "");
+            snprintf(part, sizeof(part), "%s%s%.*s", e->name, fits ? "=" : "", fits ? VALUE_IN_NAME : 0, value);
         }
         add(buf, len, part);
     }

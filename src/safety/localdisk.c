@@ -90,19 +90,6 @@ static bool used_with_parts(const struct ask *ask, const struct localdisk_disk *
 /* Another program's exclusive open, of which sysfs knows nothing: zfs, a file system's journal, a mount in another mount
  * namespace. Asked of what a loop device stands on and of other roads to the object: a target's own device is opened
  * exclusively by its backend, which finds out itself. */
-static bool opened_here(dev_t dev) {
-    char path[300];
-    struct stat st;
-    bool found = false;
-    DIR *dir = opendir("/proc/self/fd");
-    for (struct dirent *e; dir && !found && (e = readdir(dir));) {
-        snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
-        found = stat(path, &st) == 0 && S_ISBLK(st.st_mode) && st.st_rdev == dev;
-    }
-    if (dir) closedir(dir);
-    return found;
-}
-
 static bool opened_exclusively(const struct ask *ask, const struct localdisk_disk *d) {
     char node[80];
     struct stat st;
@@ -111,7 +98,7 @@ static bool opened_exclusively(const struct ask *ask, const struct localdisk_dis
     if (stat(node, &st) != 0 || !S_ISBLK(st.st_mode) || st.st_rdev != d->dev) return false;
     int fd = open(node, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC), error = errno;
     if (fd >= 0) close(fd);
-    return fd < 0 && error == EBUSY && !opened_here(d->dev) && say_used(ask, d, "opened exclusively by another program", "");
+    return fd < 0 && error == EBUSY && say_used(ask, d, "opened exclusively by another program", "");
 }
 
 /* The same partition by another road to the same LUN. */
@@ -167,9 +154,24 @@ static bool shared(const struct ask *ask, const struct localdisk_disk *d, const 
     return false;
 }
 
-/* What a map holds is opened exclusively by it; then it counts who uses the map. */
+static bool opened_here(dev_t dev) {
+    char path[300];
+    struct stat st;
+    bool found = false;
+    DIR *dir = opendir("/proc/self/fd");
+    for (struct dirent *e; dir && !found && (e = readdir(dir));) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
+        found = stat(path, &st) == 0 && S_ISBLK(st.st_mode) && st.st_rdev == dev;
+    }
+    if (dir) closedir(dir);
+    return found;
+}
+
+/* What a map holds is opened exclusively by it; then it counts who uses the map. A disk may be a target of this plan, too,
+ * and then this process opens it exclusively itself; two loop devices on one file are looked at before either is. */
 static bool road_used(const struct ask *ask, const struct localdisk_disk *d) {
-    return used_with_parts(ask, d, false, 0) || (!d->n_holders && opened_exclusively(ask, d));
+    if (used_with_parts(ask, d, false, 0)) return true;
+    return !d->n_holders && (d->loop || !opened_here(d->dev)) && opened_exclusively(ask, d);
 }
 
 static bool other_roads_used(const struct ask *ask, const struct localdisk_disk *d) {

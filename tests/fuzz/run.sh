@@ -10,13 +10,13 @@ for source in "$top"/tests/fuzz/fuzz_*.c; do
   name=$(basename "$source" .c)
   case $name in # what a target needs besides the leaves and the patterns
   fuzz_nfs_calls)
-    more="$top/backends/net/again.c $top/backends/net/sock.c"
+    more="$top/backends/heed.c $top/backends/net/again.c $top/backends/net/sock.c"
     for part in calls export mount portmap record; do
       more="$more $top/backends/nfs/nfs_$part.c"
     done ;;
   fuzz_nfs_*) more="$top/backends/nfs/nfs_wire.c" ;;
   fuzz_iscsi_*)
-    more=$top/backends/net/sock.c
+    more="$top/backends/heed.c $top/backends/net/sock.c"
     for part in again chap context crc32c 'done' facts hash hold in keys login luns out recheck wire words; do
       more="$more $top/backends/iscsi/iscsi_$part.c"
     done ;;

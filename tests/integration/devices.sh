@@ -98,7 +98,7 @@ expect 'free again' 0 'would be written' "$SAMEDISK" run p.ini t="$lower" --dest
 
 # Mounted where this script does not see it: only the device's exclusive open tells.
 mkfifo "$LAB/end"
-unshare --mount sh -c 'mount -o ro "$1" "$2/m" && : >"$2/mounted" && read -r _ <"$2/end"' sh "$lower" "$LAB" &
+unshare --mount --propagation unchanged sh -c 'mount -o ro "$1" "$2/m" && : >"$2/mounted" && read -r _ <"$2/end"' sh "$lower" "$LAB" &
 hidden=$!
 it_wait_for() { it_tries=0; until [ -e "$1" ]; do it_tries=$((it_tries + 1)); [ $it_tries -lt 200 ] || return 1; sleep 0.05; done; }
 must it_wait_for "$LAB/mounted"

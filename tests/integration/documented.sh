@@ -18,7 +18,7 @@ it_begin ganesha.nfsd tgtd mkfs.ext4 losetup
 
 # ---- what the texts say ----
 
-# The lines of fenced blocks and of EXAMPLES that are commands, continued ones as one, without the remark beside them.
+# The lines of fenced blocks and of EXAMPLES that are commands (tables end with a version), continued ones as one, without the remark beside them.
 python3 - "$srcdir/README.md" "$srcdir"/src/*.1 "$srcdir"/patterns/*.5 >commands <<'END'
 import re, sys
 
@@ -34,7 +34,7 @@ for path in sys.argv[1:]:
     text = open(path, encoding="utf-8").read()
     text = fenced(text) if path.endswith(".md") else examples(text)
     for line in re.sub(r" *\\\n *", " ", text).splitlines():
-        if re.match(r"(sudo|sh|samedisk|apt-get|make|\./\S+) ", line):
+        if re.match(r"(sudo|sh|samedisk|apt-get|make|\./\S+) ", line) and not re.match(r"samedisk [0-9]", line):
             print(re.sub(r"(\s+#| {3,}).*", "", line))
 END
 

@@ -87,7 +87,7 @@ for engine in native libnfs; do
 	test_that "a fill that is put off ($engine): said at once" grep -qE \
 		'x: while it was filled it answered [0-9]+ times "not now"; [0-9.]+ s were spent waiting' "$err"
 	test_that "a fill that is put off ($engine): the row says it" grep -qE \
-		'x: [0-9]+ answers of "try again later" while the target was prepared: .*before the run' "$out"
+		'\] [0-9]+ answers of "try again later" while the target was prepared: .*before the run' "$out"
 
 	told 'nothing but JUKEBOX' $engine 2 --hostile jukebox --only write --after 101 -- \
 		--rw randwrite --io_size 432k --set x.timeout=1s

@@ -13,12 +13,16 @@
 #include <linux/fs.h>
 #include <linux/loop.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/url.h"
 #include "safety/safety.h"
@@ -445,6 +449,26 @@ static void a_free_device_is_written_and_used_again(void **state) {
 }
 
 /* A mount that this process cannot see leaves an exclusive claim on the device, and on nothing below it. */
+/* Another program that holds the device until it is ended. */
+static pid_t held_exclusively(const char *device) {
+    int ready[2];
+    char c = 0;
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int fd = 3; fd < 256; fd++) /* a loop device that is open goes away later */
+            if (fd != ready[1]) close(fd);
+        if (open(device, O_RDONLY | O_EXCL | O_CLOEXEC) >= 0 && write(ready[1], "y", 1) == 1) pause();
+        _exit(1);
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
 static void used_where_nobody_sees_it(void **state) {
     struct bench *b = *state;
     char url[120], words[120];
@@ -455,8 +479,7 @@ static void used_where_nobody_sees_it(void **state) {
     assert_int_equal(attach_upper(b, b->loop_fd), 0);
     member(b, 0, "fc", &backend_block, b->upper);
     type(b, "fc", "ext4");
-    int fd = open(b->loop, O_RDONLY | O_EXCL | O_CLOEXEC);
-    assert_true(fd >= 0);
+    pid_t other = held_exclusively(b->loop);
     snprintf(words, sizeof(words), "%s is opened exclusively by another program", b->loop);
     expect_refusal(b, words);
     detach_upper(b);
@@ -464,7 +487,8 @@ static void used_where_nobody_sees_it(void **state) {
     snprintf(url, sizeof(url), "file:%s", b->image);
     member(b, 0, "fc", &backend_file, url);
     expect_refusal(b, words);
-    close(fd);
+    assert_int_equal(kill(other, SIGKILL), 0);
+    assert_int_equal(waitpid(other, NULL, 0), other);
     if (examine(b) != 0) fail_msg("%s", b->err.msg);
 }
 

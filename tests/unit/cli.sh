@@ -163,7 +163,7 @@ grep -q '^ *keys: lat=1ms$' "$tmp/out" && grep -q '^    iodepth=4$' "$tmp/out" &
   grep -q '^    prepare=none$' "$tmp/out" && ! grep -qE '^    (numjobs|rwmixread|position)=' "$tmp/out"
 report "a dry run shows the keys that are not default" $?
 run run "$tmp/p.ini" n=null: --dry-run --verbose
-grep -q '^ *keys: size=1g lat=0s ' "$tmp/out" && grep -q '^    numjobs=1$' "$tmp/out"
+grep -q '^ *keys: size=1t lat=0s ' "$tmp/out" && grep -q '^    numjobs=1$' "$tmp/out"
 report "with --verbose all keys" $?
 
 # What is in force of each access key, whether it was given or not; block devices take keys as the help says.
