@@ -189,8 +189,8 @@ static json_t *tail(const struct record_tail *t) {
 
 static json_t *stall(const struct record *r) {
     const struct record_stall *s = &r->stall;
-    struct fields f = fields_new();
     if (!s->ns || r->window_ns <= 0) return json_null();
+    struct fields f = fields_new();
     fields_ns(&f, "longest_ns", s->ns);
     fields_real(&f, "percent", 100.0 * (double)s->ns / (double)r->window_ns);
     fields_ns(&f, "at_ns", s->at);

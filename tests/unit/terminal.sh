@@ -55,7 +55,7 @@ ok("80 columns: no line is wider", not wide, "\n".join(wide))
 drawn = re.findall(r"\r([^\r\n\x1b]*)\x1b\[K", text)
 odd = [f for line in drawn for f in line.split("  ") if not re.fullmatch(
     r"run \d+ of 24|first|second|third|4k random (read|write)|1m sequential (read|write)|round \d|"
-    r"[a-z]+( \d+ %| (\d+ (min|s) ?)+)?|left (\d+ (h|min|s) ?)+|[\d.]+ (IOPS|MiB/s|ms)|", f)]
+    r"[a-z]+( [a-z]+)*( \d+ %| (\d+ (min|s) ?)+)?|left (\d+ (h|min|s) ?)+|[\d.]+ (IOPS|MiB/s|ms)|", f)]
 ok("80 columns: the progress has whole fields", any(drawn) and not odd, "\n".join(odd[:10]))
 ok("80 columns: the progress says which run it is", any(line.startswith("run 7 of 24  ") for line in drawn), drawn[:5])
 left = [re.match(r"run (\d+) of 24  ", line).group(1) for line in text.split("\n") for line in [line.split("\x1b[K")[-1]]
@@ -64,7 +64,7 @@ ok("80 columns: each finished run leaves its line", left == [str(n) for n in ran
 rows = [line for line in shown if re.match(r"  (first|second|third) +[\d.-]+ +\d+", line)]
 heads = [line for line in shown if line.lstrip().startswith("avg resp ms")]
 ok("80 columns: every row has the cells of its columns", len(rows) == 12 and heads and
-   all(line.split()[1:4] and re.search(r"\[1?\d\]$", line) for line in rows), "\n".join(rows))
+   all(re.fullmatch(r"  \w+( +[\d.-]+){4,6}( +[\d.]*[-x]( \*)?)?( +(\[\d+\])+)?", line) for line in rows), "\n".join(rows))
 said = re.search(r"\nLeft out, for want of room: (.*)\n", text)
 ok("80 columns: what is left out is said, and nothing else is", said and "CPU us/IO" in said.group(1) and not any(
     name in line for name in said.group(1).split(", ") for line in heads), text)
