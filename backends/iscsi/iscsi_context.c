@@ -106,7 +106,7 @@ struct context *iscsibe_native_new(const struct native_how *session, const struc
     c->kinds = how->kinds;
     c->may_write = how->write;
     c->batch = 1; /* the slots' 0 is none that `out` ever had */
-    c->wall = sock_now();
+    c->wall = c->asked = sock_now();
     return c;
 no_memory:
     err_set(err, STATUS_TARGET, "no memory for %u requests", depth);

@@ -32,7 +32,8 @@ void iscsibe_hold_doubt(struct context *c, const char *why) {
 }
 
 void iscsibe_hold_stood_still(struct context *c) {
-    if (c->may_write && iscsibe_recheck_can_ask(&c->check)) iscsibe_hold_doubt(c, "this client stood still");
+    if (c->may_write && c->wall - c->asked >= RECHECK_EVERY_NS && iscsibe_recheck_can_ask(&c->check))
+        iscsibe_hold_doubt(c, "this client stood still");
 }
 
 void iscsibe_hold_follow(struct context *c) {
@@ -55,7 +56,7 @@ static void judge(struct context *c, enum recheck_verdict v) {
     case RECHECK_SAME:
         if (c->aside & ASIDE_HOLD) c->counts.hold_ns += (uint64_t)(c->wall - c->held_since);
         c->aside &= ~(unsigned)(ASIDE_HOLD | ASIDE_ASK);
-        c->asked = c->age;
+        c->asked = c->wall;
         return;
     case RECHECK_DOUBT:
         snprintf(why, sizeof why, "%s", c->check.why);

@@ -93,7 +93,7 @@ static inline void observe(struct context *c, int64_t now) {
     int64_t passed = now - c->wall;
     c->wall = now;
     c->age += passed < GAP_NS ? passed : GAP_NS;
-    if (__builtin_expect(passed >= RECHECK_EVERY_NS, 0)) iscsibe_hold_stood_still(c);
+    if (__builtin_expect(passed >= GAP_NS, 0)) iscsibe_hold_stood_still(c);
 }
 
 static inline int64_t look(struct context *c) {
@@ -108,7 +108,7 @@ static void check_age(struct context *c) {
     char text[360], missing[220];
     c->age_scanned = c->age;
     if (iscsibe_hold_told(c)) iscsibe_hold_follow(c);
-    if (c->may_write && c->age - c->asked >= RECHECK_EVERY_NS) iscsibe_hold_ask(c);
+    if (c->may_write && c->wall - c->asked >= RECHECK_EVERY_NS) iscsibe_hold_ask(c);
     for (unsigned i = 0; i < c->depth && !c->lost && c->lent; i++) {
         struct native_slot *s = &c->slots[i];
         if (!s->request || s->t_retry || (!s->out && c->aside & ASIDE_HOLD)) continue;

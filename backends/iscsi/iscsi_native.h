@@ -113,7 +113,7 @@ struct context {
     bool check_due;               /* the next command of `check` is to go */
     struct iscsibe_recheck check;
     struct request check_request; /* its slot is slots[depth] */
-    int64_t asked, held_since;    /* age at the last verdict; wall when the hold began */
+    int64_t asked, held_since;    /* wall at the last verdict, and when the hold began */
     const struct tcp_settings *tend; /* NULL: nothing to tend */
     /* slots */
     unsigned depth, lent, slot_mask;
@@ -191,7 +191,7 @@ void iscsibe_native_lose(struct context *c, int error, const char *kind, const c
 /* There is a reason to doubt it: all commands wait until it is known, also those of other sessions to the unit. */
 void iscsibe_hold_doubt(struct context *c, const char *why);
 /* Another session had one. */
-/* Its thread was away for a second or more: what happened meanwhile nobody has seen. */
+/* Its thread was away for a while: if the last verdict is older than it should be, there is to be one before more goes. */
 void iscsibe_hold_stood_still(struct context *c);
 void iscsibe_hold_follow(struct context *c);
 static inline bool iscsibe_hold_told(const struct context *c) {

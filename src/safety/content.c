@@ -48,7 +48,8 @@ static void count_block(struct content *c, const unsigned char *block, size_t le
     case DATA_ZEROS: c->zeros++; break;
     case DATA_OURS:
         c->ours++;
-        if (!c->has_owner) c->has_owner = owner_of_block(block, &c->owner) && c->owner.state == OWNER_ACTIVE;
+        if (c->n_owners < CONTENT_OWNERS && owner_of_block(block, &c->owner[c->n_owners]))
+            c->n_owners += c->owner[c->n_owners].state == OWNER_ACTIVE;
         break;
     case DATA_FOREIGN:
         if (c->foreign == 0 || offset < c->first_foreign) c->first_foreign = offset;
@@ -168,10 +169,8 @@ static int look_at_all(struct look *l, struct err *err) {
         samples->looked = all.looked;
         samples->first_foreign = all.first_foreign;
     }
-    if (!samples->has_owner && all.has_owner) {
-        samples->has_owner = true;
-        samples->owner = all.owner;
-    }
+    for (unsigned i = 0; i < all.n_owners && samples->n_owners < CONTENT_OWNERS; i++)
+        samples->owner[samples->n_owners++] = all.owner[i];
     return 0;
 }
 

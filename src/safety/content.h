@@ -16,6 +16,7 @@
 #define CONTENT_HEAD       (4u << 20) /* read at the start of the object and of every partition */
 #define CONTENT_TAIL       (2u << 20) /* read at their ends: md 1.0, ZFS, the second GPT lie there */
 #define CONTENT_SAMPLES    256        /* at least, where the range is not read whole */
+#define CONTENT_OWNERS     16
 #define CONTENT_TIME       (60 * NS_PER_SEC)
 #define CONTENT_DENSE      (1u << 30) /* a range up to this is read whole, unless samples of it were foreign */
 
@@ -34,8 +35,8 @@ struct content {
     /* blocks of 4 KiB of the range: */
     unsigned ours, zeros, foreign;
     uint64_t first_foreign; /* offset; where foreign > 0 */
-    bool has_owner;      /* the first record of a run that has not given the object back yet, as far as that was read */
-    struct owner owner;
+    struct owner owner[CONTENT_OWNERS]; /* records of runs that have not given the object back, as far as that was read: */
+    unsigned n_owners;                  /* some may be of runs that are gone */
     bool cut; /* there was no time to read all that has to be: nobody knows what is there */
 };
 

@@ -88,7 +88,7 @@ static int look(struct item *items, size_t n, const struct owner *self, struct e
                               item_where(it, where, sizeof(where)));
         }
         it->content = c;
-        if (c->has_owner) ownercheck_found(it, self, &c->owner);
+        for (unsigned o = 0; o < c->n_owners; o++) ownercheck_found(it, self, &c->owner[o]);
         content_describe(c, it->decision->found, sizeof(it->decision->found));
     }
     return 0;
