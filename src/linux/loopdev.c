@@ -24,7 +24,7 @@ static bool read_path(const char *folder, char *path, size_t len) {
 static bool ask_driver(const char *name, dev_t own, struct loopdev *out) {
     char node[80];
     struct stat st;
-    struct loop_info64 info;
+    struct loop_info64 info = { .lo_number = 0 };
     snprintf(node, sizeof node, "/dev/%.60s", name);
     int fd = open(node, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return false;
