@@ -63,6 +63,7 @@ static struct document *begin_document(const struct run_plan *r) {
     for (size_t i = 0; i < plan->patterns.n; i++) {
         const struct pattern *p = &plan->patterns.pattern[i];
         document_pattern(d, p->name, pattern_options, p);
+        if (p->kept) document_pattern_kept(d, p->kept);
         if (p->section) document_pattern_changed(d, p->section, p->changed);
     }
     for (size_t i = 0; i < o->note.n; i++) note_in(d, o->note.item[i]);

@@ -8,11 +8,13 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "engine/plan_check.h"
+#include "pattern/mark.h"
 
 /* What the estimate assumes where it cannot know; the command line says so. */
 #define FILL_BYTES_PER_SECOND (100ull << 20)
 #define LOOK_MOST (1ull << 30) /* what safety reads whole */
 #define RUN_ALLOWANCE         (NS_PER_SEC / 2)
+#define KEPT_SHARE            8u /* of a range, the record takes no more than one part of so many from the load */
 
 unsigned plan_pattern_rounds(const struct pattern *p, unsigned n_targets) {
     if (p->rounds != ROUNDS_BALANCED) return (unsigned)p->rounds;
@@ -100,7 +102,7 @@ static uint64_t transfer_ns(const struct target *t, uint64_t bytes, uint64_t at_
 
 static uint64_t one_run_ns(const struct pattern *p, const struct target *t) {
     uint64_t window = p->runtime;
-    uint64_t amount = p->io_size ? p->io_size : p->loops * p->size;
+    uint64_t amount = p->io_size ? p->io_size : p->loops * (p->size - p->kept);
     if (amount) {
         window = transfer_ns(t, amount, pattern_max_io(p) * p->iodepth * p->numjobs);
         if (p->runtime && p->runtime < window) window = p->runtime;
@@ -238,11 +240,30 @@ static int resolve_size(const struct plan *plan, struct pattern *p, struct err *
     return 0;
 }
 
+/* The record of who writes tells an object from another that bears its names, as long as the load does not write it, too.
+ * So the load begins behind it, by whole steps, on all targets alike; in a range that has too few of them, it does not. */
+static void keep_record(const struct plan *plan, struct pattern *p) {
+    uint64_t from, to, step = pattern_step(p), least = pattern_sequential(p) ? step * p->numjobs : pattern_max_io(p);
+    struct err err;
+
+    p->kept = 0;
+    plan_written_range(plan, &from, &to);
+    uint64_t end = (from + MARK_STEP - 1) / MARK_STEP * MARK_STEP + MARK_STEP;
+    if (!pattern_writes(p) || p->offset >= end) return;
+    uint64_t kept = (end - p->offset + step - 1) / step * step;
+    if (kept > p->size / KEPT_SHARE || p->size - kept < least) return;
+    p->kept = kept;
+    if (plan_check_stream(p, &err) != 0) p->kept = 0;
+}
+
 int plan_resolve(struct plan *plan, struct err *err) {
     if (plan->patterns.n == 0) return err_set(err, STATUS_USAGE, "no pattern is left to run");
+    for (size_t i = 0; i < plan->patterns.n; i++)
+        if (resolve_size(plan, &plan->patterns.pattern[i], err) != 0) return -1;
     for (size_t i = 0; i < plan->patterns.n; i++) {
         struct pattern *p = &plan->patterns.pattern[i];
-        if (resolve_size(plan, p, err) != 0 || plan_check_stream(p, err) != 0) return -1;
+        keep_record(plan, p);
+        if (plan_check_stream(p, err) != 0) return -1;
         for (unsigned t = 0; t < plan->n_targets; t++)
             if (plan_check_target(plan, p, plan->targets[t], err) != 0) return -1;
     }

@@ -144,7 +144,7 @@ int plan_check_stream(const struct pattern *p, struct err *err) {
     struct stream *s = malloc(sizeof *s);
     int rc = s ? 0 : err_set(err, STATUS_USAGE, "out of memory");
     for (unsigned w = 0; rc == 0 && w < p->numjobs; w++)
-        rc = stream_init(s, p, p->offset, p->size, 1, 1, w, (unsigned)p->numjobs, err);
+        rc = stream_init(s, p, p->offset + p->kept, p->size - p->kept, 1, 1, w, (unsigned)p->numjobs, err);
     free(s);
     return rc;
 }

@@ -255,8 +255,8 @@ static int make_workers(struct crew *c, struct err *err) {
         w->handle = c->filter.handle;
         w->facts = &run->target->facts;
         w->pattern = p;
-        w->base = p->offset;
-        w->size = p->size;
+        w->base = p->offset + p->kept;
+        w->size = p->size - p->kept;
         w->seed = run->seed;
         w->round = run->round;
         w->index = i;

@@ -85,6 +85,7 @@ struct pattern {
     /* what they come to (pattern_finish) */
     struct pattern_row row[PATTERN_ALL_ROWS];
     unsigned n_rows;
+    uint64_t kept;       /* bytes at the range's start that its I/O leaves alone (plan_resolve) */
 };
 
 extern const struct option_entry pattern_options[];

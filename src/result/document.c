@@ -127,6 +127,12 @@ void document_pattern_changed(struct document *d, const char *section, const cha
     put(d, last, "changed", json_of_text(keys));
 }
 
+void document_pattern_kept(struct document *d, uint64_t bytes) {
+    json_t *plan = json_object_get(d->root, "plan"), *patterns = json_object_get(plan, "patterns");
+    put(d, json_array_get(patterns, json_array_size(patterns) - 1), "kept", json_of_uint(bytes));
+    hash_plan(d, plan);
+}
+
 void document_note(struct document *d, const char *key, const char *value) {
     put(d, json_object_get(d->root, "notes"), key, json_of_text(value));
 }

@@ -24,6 +24,8 @@ void document_plan(struct document *d, uint64_t seed, unsigned rounds, const cha
 void document_pattern(struct document *d, const char *name, const struct option_entry *table, const void *conf);
 /* ... which the command line has made another load of than the file's section of this name, by these keys. */
 void document_pattern_changed(struct document *d, const char *section, const char *keys);
+/* ... whose I/O leaves so many bytes at the start of its range alone. A part of the load, and of its hash. */
+void document_pattern_kept(struct document *d, uint64_t bytes);
 void document_note(struct document *d, const char *key, const char *value);
 void document_environment(struct document *d, json_t *environment); /* takes over the reference, as the next one does */
 void document_target(struct document *d, json_t *target);           /* with "label", and "lost" null or the reason */

@@ -199,6 +199,23 @@ if reach "tgt's LUN is exchanged at the end of a run" 20 running; then
 fi
 exchange "$LAB/first" FIRST
 
+# A load that comes to every block of its range at once, and sees no sign of the exchange: it does not write the record,
+# so that this stays in the one and does not get into the other.
+for engine in native libiscsi; do
+	what="$engine, tgt's LUN is exchanged under a load of few blocks"
+	start run write.ini --runtime 4s --size 64k --json r.json --destroy i=unknown-data i="$(lab_iscsi_url 1 engine=$engine)"
+	if reach "$what" 20 running; then
+		cp "$LAB/second" "$LAB/third"
+		kill -STOP "$it_pid"
+		exchange "$LAB/third" FIRST
+		kill -CONT "$it_pid"
+		finish 20
+		ended "$what: exit status 3" 3 'samedisk: i: '
+		json "$what: lost" r.json "runs['i']['status'] == 'lost'" "d['plan']['patterns'][0]['kept'] == 4096"
+	fi
+	exchange "$LAB/first" FIRST
+done
+
 # While another target has its turn: the LUN is not attached then.
 start run write.ini --runtime 2s --rounds 2 --json r.json --destroy i=unknown-data --allow-full "first=null:?size=64m" \
 	i="$(lab_iscsi_url 1)"

@@ -203,6 +203,45 @@ static void test_written_range_covers_all_patterns(void **state) {
     world_free(w);
 }
 
+static uint64_t kept_of(uint64_t *at, const char *const *keys) {
+    struct world *w = world_new(1);
+    add_pattern(w, "a", keys);
+    if (plan_resolve(&w->plan, &w->err) != 0) fail_msg("%s", w->err.msg);
+    uint64_t kept = w->plan.patterns.pattern[0].kept;
+    if (at) *at = w->plan.patterns.pattern[0].offset + kept;
+    world_free(w);
+    return kept;
+}
+
+static void test_a_load_that_writes_begins_behind_the_record(void **state) {
+    (void)state;
+    uint64_t at;
+    assert_int_equal(kept_of(NULL, KEYS("rw", "randwrite", "bs", "4k", "size", "1m")), 4096);
+    assert_int_equal(kept_of(NULL, KEYS("rw", "randwrite", "bs", "512", "size", "1m")), 4096);
+    assert_int_equal(kept_of(NULL, KEYS("rw", "rw", "bs", "64k", "size", "1m")), 65536);
+    assert_int_equal(kept_of(NULL, KEYS("rw", "randwrite", "bs", "4k", "blockalign", "16k", "size", "1m")), 16384);
+    assert_int_equal(kept_of(&at, KEYS("rw", "randwrite", "bs", "512", "offset", "512", "size", "1m")), 7680);
+    assert_int_equal(at, 8192); /* the record stands at the first multiple of 4096 */
+    assert_int_equal(kept_of(NULL, KEYS("rw", "randread", "size", "1m")), 0);
+    /* Where it would take more than an eighth of the range, or a worker would be left without a block. */
+    assert_int_equal(kept_of(NULL, KEYS("rw", "write", "bs", "64k", "size", "512k")), 65536);
+    assert_int_equal(kept_of(NULL, KEYS("rw", "write", "bs", "64k", "size", "448k")), 0);
+    assert_int_equal(kept_of(NULL, KEYS("rw", "write", "bs", "64k", "size", "512k", "numjobs", "8")), 0);
+    assert_int_equal(kept_of(NULL, KEYS("rw", "write", "bs", "64k", "size", "512k", "numjobs", "7")), 65536);
+}
+
+/* It stands where the range of the whole plan begins. */
+static void test_only_loads_that_reach_the_record_keep_off_it(void **state) {
+    (void)state;
+    struct world *w = world_new(1);
+    add_pattern(w, "low", KEYS("rw", "randread", "size", "1m"));
+    add_pattern(w, "high", KEYS("rw", "randwrite", "size", "1m", "offset", "1m"));
+    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
+    assert_int_equal(w->plan.patterns.pattern[0].kept, 0);
+    assert_int_equal(w->plan.patterns.pattern[1].kept, 0);
+    world_free(w);
+}
+
 /* ---- refusals ---- */
 
 static void test_pattern_bigger_than_target(void **state) {
@@ -289,6 +328,8 @@ int main(void) {
         cmocka_unit_test(test_time_is_the_sum_of_all_runs),
         cmocka_unit_test(test_rounds_fit_the_time),
         cmocka_unit_test(test_written_range_covers_all_patterns),
+        cmocka_unit_test(test_a_load_that_writes_begins_behind_the_record),
+        cmocka_unit_test(test_only_loads_that_reach_the_record_keep_off_it),
         cmocka_unit_test(test_pattern_bigger_than_target),
         cmocka_unit_test(test_a_missing_file_gets_the_size_it_needs),
         cmocka_unit_test(test_alignment_below_the_block),
