@@ -138,7 +138,7 @@ struct context {
     /* the end */
     bool lost;
     int lost_error;               /* errno of why */
-    char lost_text[300];
+    char lost_text[340];
     /* the rest */
     int fd;
     const char *portal;           /* names this path in errors; NULL: it is the only one. Outlives the context */

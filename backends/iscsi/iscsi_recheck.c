@@ -48,16 +48,22 @@ static bool same_names(struct iscsibe_recheck *r, char *buf, size_t len) {
 static enum recheck_verdict lost(struct iscsibe_recheck *r, const char *kind, const char *text) {
     r->asking = false;
     r->kind = kind;
-    snprintf(r->text, sizeof r->text, "%.200s%s%s%s", text, *r->why ? " (asked after " : "", r->why, *r->why ? ")" : "");
+    snprintf(r->text, sizeof r->text, "%.230s%s%s%s", text, *r->why ? " (asked after " : "", r->why, *r->why ? ")" : "");
     return RECHECK_LOST;
+}
+
+/* Without a sign of the exchange, writing went on until the answer came. */
+static const char *harm(const struct iscsibe_recheck *r) {
+    return r->routine && r->writes ? "what was written since it was asked last, about a second ago, may be in it"
+                                   : "nothing more is written";
 }
 
 /* By its names. */
 static bool exchanged(struct iscsibe_recheck *r) {
-    char names[160], text[220];
+    char names[160], text[300];
 
     if (same_names(r, names, sizeof names)) return false;
-    snprintf(text, sizeof text, "the LUN is another object now: %s; nothing more is written", names);
+    snprintf(text, sizeof text, "the LUN is another object now: %s; %s", names, harm(r));
     lost(r, "LUN exchanged", text);
     return true;
 }
@@ -155,15 +161,19 @@ static enum recheck_verdict take_capacity(struct iscsibe_recheck *r, unsigned st
 
 static enum recheck_verdict take_seal(struct iscsibe_recheck *r, unsigned status, const uint8_t *data, size_t len) {
     size_t within = (size_t)(r->seal_at % r->unit->block);
+    char text[240];
 
     if (status != GOOD || len < within + r->seal_len)
         return lost(r, "LUN unknown", "what was written to the LUN cannot be read back (READ); nothing more is written");
-    if (memcmp(data + within, r->seal, r->seal_len) != 0)
-        return exchanged(r) ? RECHECK_LOST : lost(r, "LUN exchanged",
-                    "the LUN is another object now, by the same name: the record of who writes to it is not in it, or was "
-                    "overwritten; nothing more is written");
-    next_step(r);
-    return RECHECK_MORE;
+    if (memcmp(data + within, r->seal, r->seal_len) == 0) {
+        next_step(r);
+        return RECHECK_MORE;
+    }
+    if (exchanged(r)) return RECHECK_LOST;
+    snprintf(text, sizeof text,
+             "the LUN is another object now, by the same name: the record of who writes is not in it, or was overwritten; %s",
+             harm(r));
+    return lost(r, "LUN exchanged", text);
 }
 
 static enum recheck_verdict take(struct iscsibe_recheck *r, int64_t now, unsigned status, const uint8_t *data,

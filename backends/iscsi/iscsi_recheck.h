@@ -57,7 +57,7 @@ struct iscsibe_recheck {
     char why[60];                   /* the reason */
     char last[80];                  /* the last answer that was no answer */
     const char *kind;
-    char text[300];
+    char text[340];
 };
 
 /* Before it is asked for the first time. What does not fit into one question's answer is no seal. */

@@ -10,7 +10,7 @@
 
 struct kind {
     char name[48];
-    char text[240];
+    char text[340];
     uint64_t count; /* the engine's */
 };
 

@@ -7,6 +7,7 @@
 #include "engine/seal.h"
 #include "pattern/mark.h"
 #include "target/blockio.h"
+#include "target/confirm.h"
 
 #define STREAM_IO    (1u << 20)
 #define STREAM_DEPTH 8
@@ -45,6 +46,16 @@ static uint32_t stream_io(const struct facts *f) {
     return f->max_io && f->max_io < STREAM_IO ? f->max_io : STREAM_IO;
 }
 
+/* After the last write, and after one that failed: an object that is another one by now is the reason to give. */
+static int confirm_filled(const struct target *t, const struct seal *seal, int result, struct err *err) {
+    struct err other;
+    if (result < 0 && err->status != STATUS_IO) return result;
+    if (backend_stopped() || confirm_object(t->backend, t->handle, &t->facts, t->clock, seal, &other) == 0) return result;
+    if (other.status == STATUS_INTERRUPTED) return result;
+    *err = other;
+    return -1;
+}
+
 static int stream(const struct prepare *p, enum io_op op, struct err *err) {
     struct target *t = p->target;
     struct blockio *io;
@@ -64,7 +75,7 @@ static int stream(const struct prepare *p, enum io_op op, struct err *err) {
     if (result == 0 && op == IO_WRITE && t->facts.can_flush) result = blockio_flush(io, NULL, err);
     blockio_put_offs(io, &t->put_offs, &t->put_off_ns);
     blockio_close(io);
-    return result;
+    return op == IO_WRITE && result <= 0 ? confirm_filled(t, &seal, result, err) : result;
 }
 
 int prepare_fill(const struct prepare *p, struct err *err) {

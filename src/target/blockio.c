@@ -205,9 +205,15 @@ static void job_fail(struct job *job, enum status status, const struct piece *pi
             text ? text : "");
 }
 
+/* What the backend gave as the reason why it gave the context up; NULL: none. */
+static const struct kind *why_lost(const struct blockio *b) {
+    return b->kinds.lost ? &b->kinds.kind[b->kinds.lost - 1] : NULL;
+}
+
 static void job_lost(struct blockio *b, struct job *job, int error) {
+    const struct kind *why = why_lost(b);
     b->lost = true;
-    job_fail(job, STATUS_TARGET, NULL, "the connection is lost", strerror(-error));
+    job_fail(job, STATUS_TARGET, NULL, why ? why->name : "the connection is lost", why ? why->text : strerror(-error));
 }
 
 /* ---- the loop ---- */
@@ -315,11 +321,13 @@ static int reap(struct blockio *b, struct job *job) {
 }
 
 /* When a connection is lost, every request comes back as failed first, and the loss itself is said only when asked
- * again. The first failure's words stay, but it was the target, not an I/O. */
+ * again. It was the target, not an I/O: the first failure's words stay only where there is no reason of the loss. */
 static void see_loss(struct blockio *b, struct job *job) {
     if (b->lost || b->backend->reap(b->context, b->done, b->depth, 0, 0) >= 0) return;
+    const struct kind *why = why_lost(b);
     b->lost = true;
     job->err->status = STATUS_TARGET;
+    if (why) err_set(job->err, STATUS_TARGET, "%s: %s: %s", op_words(job->op), why->name, why->text);
 }
 
 /* Somebody wants the end. True: what is out has been waited for long enough; detach will fetch it. */
