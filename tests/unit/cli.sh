@@ -117,7 +117,7 @@ report "a direction without I/O needs no slice" $?
 
 if command -v script > /dev/null; then
   script -qec "$program probe /dev/no-such-disk1" /dev/null > "$tmp/out" 2> "$tmp/err" < /dev/null
-  [ "$(grep -c 'no such device' "$tmp/out")" -eq 1 ]
+  grep -c 'no such device' "$tmp/out" | grep -qx 1
   report "probe on a terminal says it once" $?
 fi
 
@@ -185,7 +185,8 @@ run run "$tmp/p.ini" f=file:"$tmp/data/x" --allow-full -q && [ "$(stat -c %s "$t
 report "a file is created with the size of the working set" $?
 run run "$tmp/p.ini" f=file:"$tmp/data/x" g=file:"$tmp/data/y" --set f.direct=no --allow-full -q --cleanup
 got=$?
-[ $got -eq 0 ] && [ -e "$tmp/data/x" ] && [ ! -e "$tmp/data/y" ]
+only_y_is_removed() { [ $got -eq 0 ] && [ -e "$tmp/data/x" ] && [ ! -e "$tmp/data/y" ]; }
+only_y_is_removed
 report "--cleanup removes what this run created, and nothing else" $?
 
 # Data of somebody else is not touched.
