@@ -32,6 +32,7 @@ tally() { # FOLDER
   s=$(printf '%s\n' "$results" | grep -c '^SKIP$')
   passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
   say "$(basename "$1"): $p passed, $f failed, $s skipped"
+  [ "$s" = 0 ] || find "$1" -name '*.log' -exec sed -nE 's/^(ok [0-9]+ - .*# SKIP|1\.\.0 # SKIP)/   \1/p' {} +
 }
 
 one() { # NAME STATUS : a step that is one test
