@@ -107,7 +107,7 @@ early() { # STEP : its status is left in STEP.early
 late() { # STEP
   name=$1
   case $name in
-  gcc) { build gcc && make -C "$out/gcc" -k -j"$jobs" check; } > "$out/gcc.log" 2>&1; status=$? ;;
+  gcc) { build gcc && make -C "$out/gcc" -k -j$((jobs + 1)) check; } > "$out/gcc.log" 2>&1; status=$? ;;
   asan | tsan)
     read -r status < "$out/$name.early"
     if [ "$status" = 0 ]; then

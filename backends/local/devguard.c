@@ -2,6 +2,7 @@
 #include "backends/local/devguard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/fs.h>
 #include <stdatomic.h>
@@ -28,11 +29,13 @@ struct disk {
 
 struct devguard {
     atomic_uint doubts;       /* I/Os that failed */
+    atomic_uint_least64_t reads; /* of the seal, that went to the device */
     atomic_int sealed;        /* 0: not yet; 1: somebody is about to; 2: `seal` holds */
     uint64_t seal_at;
     size_t seal_len;
     char seal[SEAL_MAX];
     int fd;                   /* the caller's */
+    int direct;               /* the same device past the page cache, which would go on to give what was written; -1: no */
     uint64_t size, sequence;
     unsigned n, named;        /* disks; of them, with a unit */
     struct disk disk[];
@@ -64,12 +67,19 @@ static void add_disk(struct devguard *g, const struct road *road, char *stale, s
     compare_record(road, d, stale, len);
 }
 
+static int open_direct(int fd) {
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+}
+
 struct devguard *devguard_new(const char *sys, dev_t dev, int fd, char *stale, size_t stale_len) {
     struct roads *roads = roads_find(sys, dev);
     struct devguard *g = roads ? calloc(1, sizeof *g + roads->n * sizeof *g->disk) : NULL;
     *stale = 0;
     if (g) {
         g->fd = fd;
+        g->direct = open_direct(fd);
         if (ioctl(fd, BLKGETSIZE64, &g->size) < 0) g->size = 0;
         g->sequence = devguard_sequence(fd);
         for (unsigned i = 0; i < roads->n; i++) add_disk(g, &roads->road[i], stale, stale_len);
@@ -80,6 +90,7 @@ struct devguard *devguard_new(const char *sys, dev_t dev, int fd, char *stale, s
 
 void devguard_free(struct devguard *g) {
     for (unsigned i = 0; g && i < g->n; i++) close(g->disk[i].fd);
+    if (g && g->direct >= 0) close(g->direct);
     free(g);
 }
 
@@ -95,11 +106,12 @@ void devguard_seal(struct devguard *g, const struct seal *seal) {
 }
 
 /* False: other bytes are there. Where they cannot be read, the disks' names have to do. */
-static bool seal_is_there(const struct devguard *g, char *why, size_t len) {
+static bool seal_is_there(struct devguard *g, char *why, size_t len) {
     if (atomic_load(&g->sealed) != 2) return true;
     uint64_t from = g->seal_at / SEAL_READ * SEAL_READ, within = g->seal_at - from;
     char *buf = aligned_alloc(SEAL_READ, SEAL_READ);
-    ssize_t n = buf && within + g->seal_len <= SEAL_READ ? pread(g->fd, buf, SEAL_READ, (off_t)from) : -1;
+    ssize_t n = buf && within + g->seal_len <= SEAL_READ ? pread(g->direct < 0 ? g->fd : g->direct, buf, SEAL_READ, (off_t)from) : -1;
+    if (n > 0 && g->direct >= 0) atomic_fetch_add(&g->reads, 1);
     bool same = n < (ssize_t)(within + g->seal_len) || memcmp(buf + within, g->seal, g->seal_len) == 0;
     free(buf);
     if (!same)
@@ -123,30 +135,48 @@ static bool same_sequence(int fd, const char *name, uint64_t sequence, char *why
     return other(why, len, name, was, is);
 }
 
-bool devguard_same(const struct devguard *g, char *why, size_t len) {
+enum verdict { SAME, OTHER, UNKNOWN };
+
+static enum verdict look(struct devguard *g, char *why, size_t len) {
     char unit[128];
     uint64_t size;
     unsigned answered = 0;
     *why = 0;
     if (ioctl(g->fd, BLKGETSIZE64, &size) < 0 || !size) {
         snprintf(why, len, "the device is gone");
-        return false;
+        return UNKNOWN;
     }
     if (size < g->size) {
         snprintf(why, len, "the device had %" PRIu64 " bytes when it was opened, and has %" PRIu64 " now", g->size, size);
-        return false;
+        return OTHER;
     }
-    if (!same_sequence(g->fd, "", g->sequence, why, len)) return false;
+    if (!same_sequence(g->fd, "", g->sequence, why, len)) return OTHER;
     for (unsigned i = 0; i < g->n; i++) {
         const struct disk *d = &g->disk[i];
-        if (!same_sequence(d->fd, d->name, d->sequence, why, len)) return false;
+        if (!same_sequence(d->fd, d->name, d->sequence, why, len)) return OTHER;
         if (!d->unit[0] || sgio_unit(d->fd, unit, sizeof unit) < 0) continue; /* a path that is down */
-        if (strcmp(unit, d->unit)) return other(why, len, d->name, d->unit, *unit ? unit : "without a name");
+        if (strcmp(unit, d->unit)) {
+            other(why, len, d->name, d->unit, *unit ? unit : "without a name");
+            return OTHER;
+        }
         answered++;
     }
-    if (answered || !g->named) return seal_is_there(g, why, len);
+    if (answered || !g->named) return seal_is_there(g, why, len) ? SAME : OTHER;
     snprintf(why, len, "the device does not answer what it is, after an error; nothing more is written");
-    return false;
+    return UNKNOWN;
+}
+
+bool devguard_same(struct devguard *g, char *why, size_t len) {
+    return look(g, why, len) == SAME;
+}
+
+void devguard_check(struct devguard *g) {
+    char why[240];
+    if (look(g, why, sizeof why) == OTHER) devguard_doubt(g);
+}
+
+uint64_t devguard_reads(const struct devguard *g) {
+    return atomic_load(&g->reads);
 }
 
 void devguard_doubt(struct devguard *g) {

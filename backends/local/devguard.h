@@ -26,7 +26,12 @@ void devguard_free(struct devguard *g);
 void devguard_seal(struct devguard *g, const struct seal *seal);
 /* Asks all of it again: false if it is another disk now or nobody can tell, with words why. Blocks for milliseconds, of
  * a disk that does not answer for seconds. */
-bool devguard_same(const struct devguard *g, char *why, size_t len);
+bool devguard_same(struct devguard *g, char *why, size_t len);
+/* Without a reason, beside the I/O: if it is another disk now, that is a doubt, and the data paths ask. Where it cannot be
+ * told, there is none: the I/O itself will meet that. Blocks in the same way. */
+void devguard_check(struct devguard *g);
+/* How many reads of the device the questions have taken. */
+uint64_t devguard_reads(const struct devguard *g);
 
 /* For the data paths. An I/O failed: before anything more goes out, by whatever context, it is asked. `g` may be NULL. */
 void devguard_doubt(struct devguard *g);

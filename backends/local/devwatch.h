@@ -9,7 +9,7 @@
 #include "backends/local/devguard.h"
 #include "base/err.h"
 
-struct devwatch; /* a thread that looks ten times a second */
+struct devwatch; /* a thread that looks ten times a second, and asks the device itself once */
 
 /* Watches every SCSI disk that `dev` ends at, and tells `guard`, which outlives it, of each new error. *out is NULL where
  * there is nothing to watch. Error: STATUS_TARGET. */

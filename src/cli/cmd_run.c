@@ -193,6 +193,7 @@ static enum status measure(struct run *run, volatile sig_atomic_t *interrupted) 
     struct session_hooks hooks = {run, on_progress, on_run_done, on_say, on_before_write, on_not_filled};
     struct err err = {.status = STATUS_OK};
     progress_init(&run->progress, stderr, isatty(STDERR_FILENO), o->quiet, plan_runs(&r->plan));
+    phase_is(r->phase, NULL); /* on a terminal the progress line says what goes on from here */
     own_cost_open(&r->plan, &r->clock, &r->nothing);
     enum status status = session_run(&r->plan, &r->clock, &hooks, interrupted, &err);
     phase_is(r->phase, NULL);

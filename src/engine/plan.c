@@ -89,8 +89,9 @@ static uint64_t reads_ns(const struct target *t, unsigned most, unsigned least) 
 }
 
 /* Beside ramp and window: the contexts of settling, pings and load, the reads that see whether it has settled, the drain. */
-static uint64_t between_ns(const struct target *t) {
-    uint64_t ns = 3 * (uint64_t)t->attach_ns + reads_ns(t, 5, 2) + (uint64_t)t->read_ns;
+static uint64_t between_ns(const struct pattern *p, const struct target *t) {
+    /* A load that writes: the record of who writes before it, the same object after it. */
+    uint64_t ns = (pattern_writes(p) ? 5 : 3) * (uint64_t)t->attach_ns + reads_ns(t, 5, 2) + (uint64_t)t->read_ns;
     return ns > (uint64_t)RUN_ALLOWANCE ? ns : (uint64_t)RUN_ALLOWANCE;
 }
 
@@ -107,7 +108,7 @@ static uint64_t one_run_ns(const struct pattern *p, const struct target *t) {
         window = transfer_ns(t, amount, pattern_max_io(p) * p->iodepth * p->numjobs);
         if (p->runtime && p->runtime < window) window = p->runtime;
     }
-    return p->ramp_time + window + between_ns(t);
+    return p->ramp_time + window + between_ns(p, t);
 }
 
 static uint64_t on_all_targets_ns(const struct plan *plan, const struct pattern *p) {
@@ -148,7 +149,10 @@ static uint64_t write_ns(const struct plan *plan, const struct target *t) {
     uint64_t from, to, ns = 0, read = (uint64_t)t->read_ns;
     plan_written_range(plan, &from, &to);
     if (t->n_members && t->member[0].facts.exists && t->member[0].facts.kind != OBJECT_NULL) {
-        ns = 4 * (uint64_t)t->attach_ns + (LOOK_ROUNDS + 4) * read; /* the record of who writes, the ends, the samples */
+        /* Opened for writing, which takes as long as two contexts; roads, the record of who writes, which is read, written
+         * and, after a wait, read again, the content, and the same object after it was filled; in the end the record is
+         * taken away. */
+        ns = 10 * (uint64_t)t->attach_ns + (LOOK_ROUNDS + 20) * read;
         if (to - from <= LOOK_MOST) ns += transfer_ns(t, to - from, DENSE_BYTES);
     }
     return ns + (fills(plan) && !is_null(t) ? transfer_ns(t, to - from, STREAM_BYTES) : 0);
@@ -156,7 +160,7 @@ static uint64_t write_ns(const struct plan *plan, const struct target *t) {
 
 /* Samples, holes, idle latency, pings: each on a context of its own. */
 static uint64_t look_ns(const struct target *t) {
-    return 4 * (uint64_t)t->attach_ns + LOOK_ROUNDS * (uint64_t)t->read_ns + reads_ns(t, 15, 3);
+    return 3 * (uint64_t)t->attach_ns + LOOK_ROUNDS * (uint64_t)t->read_ns + reads_ns(t, 15, 3);
 }
 
 uint64_t plan_prepare_ns(const struct plan *plan) {

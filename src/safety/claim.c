@@ -79,6 +79,7 @@ int claim_write(struct claim *c, const struct owner *o, const struct claim_block
     owner_encode(o, c->bytes);
     data_init(&data, run, counter >> 9, &c->note);
     if (open_io(c, true, &io, &buf, err) != 0) return failed(c, "writing", err);
+    int64_t from = clock_now(c->target->clock);
     int rc = blockio_read(io, c->at, buf, c->unit, err);
     if (rc == 0) look(c, buf, &now);
     if (rc == 0 && now.sum != as->sum)
@@ -86,6 +87,7 @@ int claim_write(struct claim *c, const struct owner *o, const struct claim_block
     data_make(&data, buf, c->at, c->unit);
     if (rc == 0) rc = blockio_write(io, c->at, buf, c->unit, err);
     if (rc == 0 && c->target->facts.can_flush) rc = blockio_flush(io, NULL, err);
+    c->took = clock_now(c->target->clock) - from;
     blockio_put_offs(io, &c->target->put_offs, &c->target->put_off_ns);
     blockio_close(io);
     free(buf);

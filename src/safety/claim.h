@@ -12,6 +12,7 @@ struct claim {
     uint32_t unit;     /* bytes of the block; 0: the target is not to be taken */
     uint64_t before;   /* what was in the block, as a sum, before the record was written */
     bool taken;        /* the record was written, and not given back */
+    int64_t took;      /* ns, from reading the block for the last time to the record's being there */
     struct data_note note;
     unsigned char bytes[OWNER_SIZE];
 };

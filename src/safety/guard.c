@@ -14,7 +14,7 @@
 #include "safety/roads.h"
 
 /* Whoever read "free" just before our record was there has written his own by then, and the later one of the two is
- * read back by both (Fischer's algorithm: the wait must be longer than reading and writing take). */
+ * read back by both (Fischer's algorithm: the wait must be longer than reading and writing take, in one session). */
 #define WAIT_LEAST (250 * NS_PER_MS)
 #define WAIT_TIMES 4
 
@@ -188,11 +188,10 @@ static int take_all(struct safety_guard *g, struct err *err) {
     /* What was consented to by its own words first: the others are held against it. */
     for (unsigned pass = 0; pass < 2; pass++)
         for (unsigned t = 0; t < n; t++) {
-            int64_t from = clock_now(clock);
             if (is_borrowed(g->wish->targets[t]) != (pass == 1)) continue;
             if (take(g, t, err) != 0) return -1;
             any = any || g->claim[t].taken;
-            if (clock_now(clock) - from > longest) longest = clock_now(clock) - from;
+            if (g->claim[t].took > longest) longest = g->claim[t].took;
         }
     if (!any) return 0;
     int64_t wait = WAIT_TIMES * longest > WAIT_LEAST ? WAIT_TIMES * longest : WAIT_LEAST;

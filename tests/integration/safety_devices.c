@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -24,6 +25,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backends/local/devguard.h"
+#include "backends/local/devwatch.h"
 #include "base/url.h"
 #include "safety/safety.h"
 #include "target/blockio.h"
@@ -539,6 +542,39 @@ static void a_device_by_what_was_written(void **state) {
     assert_non_null(strstr(b->err.msg, "another disk now"));
 }
 
+/* Nothing fails, nothing is counted as an error: the disk is asked all the same, and past the page cache. */
+static void a_device_exchanged_without_a_sign(void **state) {
+    static const char written[] = "what was written";
+    struct bench *b = *state;
+    const struct seal seal = {.offset = 8192 + 24, .bytes = written, .len = sizeof(written)};
+    struct devwatch *watch;
+    struct kinds kinds = {.n = 0};
+    char sys[120], path[600], why[240];
+    unsigned seen = 0;
+
+    NEED_ROOT();
+    assert_int_equal(attach_loop(b), 0);
+    assert_int_equal(pwrite(b->image_fd, written, sizeof(written), (off_t)seal.offset), sizeof(written));
+    snprintf(sys, sizeof(sys), "%s/sys", b->folder);
+    snprintf(path, sizeof(path), "mkdir -p %s/dev/block/8:0/device && echo 0x0 >%s/dev/block/8:0/device/ioerr_cnt", sys, sys);
+    assert_int_equal(system(path), 0);
+    struct devguard *guard = devguard_new("/nonexistent", 0, b->loop_fd, why, sizeof(why)); /* this descriptor is buffered */
+    assert_non_null(guard);
+    devguard_seal(guard, &seal);
+    assert_true(devguard_same(guard, why, sizeof(why)));
+    assert_int_equal(devwatch_start(sys, makedev(8, 0), guard, &watch, &b->err), 0);
+    assert_non_null(watch);
+    assert_int_equal(pwrite(b->image_fd, "x", 1, (off_t)seal.offset), 1);
+    for (int tries = 0; tries < 1000 && devguard_admit(guard, &seen, &kinds) == 0; tries++) usleep(10000);
+    devwatch_stop(watch);
+    assert_int_equal(kinds.n, 1);
+    assert_non_null(strstr(kinds.kind[0].text, "another disk now, by the same name"));
+    assert_true(devguard_reads(guard) >= 3);
+    devguard_free(guard);
+    snprintf(path, sizeof(path), "rm -r %s", sys);
+    assert_int_equal(system(path), 0);
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(a_mounted_device), T(a_swap_device), T(partitions_in_use),
@@ -546,7 +582,8 @@ int main(void) {
                                        T(a_loop_device_on_a_whole_with_a_mounted_part),
                                        T(a_file_behind_a_loop_device), T(a_free_device_is_written_and_used_again),
                                        T(used_where_nobody_sees_it),
-                                       T(a_device_that_came_back), T(a_device_by_what_was_written)};
+                                       T(a_device_that_came_back), T(a_device_by_what_was_written),
+                                       T(a_device_exchanged_without_a_sign)};
     may_run = geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0 && unshare(CLONE_NEWNS) == 0 &&
               /* EINVAL: in a chroot "/" is no mount point, and its mounts are private already */
               (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 || errno == EINVAL);
