@@ -161,7 +161,7 @@ void plan_text_print(const struct plan *plan, const struct safety_report *report
     fprintf(out, "%s\n", duration);
     print_targets(plan, verbose, out);
     print_writing(report, json, out);
-    fprintf(out, "\nPatterns%s\n", verbose ? "" : ", with the keys that are not default (--verbose shows all)");
+    fprintf(out, "\nPatterns%s\n", verbose ? "" : ": the load, and the keys that are not default (--verbose shows all)");
     for (size_t i = 0; i < plan->patterns.n; i++) print_pattern(&plan->patterns.pattern[i], verbose, out);
     print_order(plan, out);
     fprintf(out, "\nSeed %" PRIu64 "\n", plan->seed);

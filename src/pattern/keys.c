@@ -101,7 +101,8 @@ static int keys_parse_rounds(const char *value, void *field, void *conf, struct 
         *(uint64_t *)field = ROUNDS_BALANCED;
         return 0;
     }
-    if (units_parse_uint(value, &n, err) != 0) return -1;
+    if (units_parse_uint(value, &n, err) != 0)
+        return err_set(err, STATUS_USAGE, "'%.40s' is no number of rounds: a whole number between 1 and 1000, or balanced", value);
     if (n < 1 || n > 1000) return err_set(err, STATUS_USAGE, "%s rounds: between 1 and 1000, or balanced", value);
     *(uint64_t *)field = n;
     return 0;

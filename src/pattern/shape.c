@@ -57,6 +57,7 @@ int shape_parse_rw(const char *value, void *field, void *conf, struct err *err) 
     if (strstr(value, "trim"))
         return err_set(err, STATUS_USAGE, "'%s': there are no trims here, only reads and writes", safe);
     const char *near = text_nearest(value, shape_rw_names);
+    if (near && strchr(near, 'w') && !strchr(value, 'w')) near = NULL; /* nobody is talked into writing */
     return err_set(err, STATUS_USAGE, "'%s' is not one of read, write, randread, randwrite, rw, randrw%s%s%s", safe,
                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }

@@ -53,6 +53,7 @@ static size_t count(const json_t *pairs, const char *verdict, uint64_t *blocks) 
 void sameness_lines(const json_t *document, unsigned width, FILE *out) {
     const json_t *pairs = view_at(document, "sameness");
     uint64_t blocks, none;
+    char line[120];
     size_t no_sign = count(pairs, "no sign", &blocks), not_looked = count(pairs, "not looked into", &none);
     size_t special = json_array_size(pairs) - no_sign - not_looked - count(pairs, "no storage", &none);
     for (size_t i = 0; i < json_array_size(pairs); i++) {
@@ -62,8 +63,10 @@ void sameness_lines(const json_t *document, unsigned width, FILE *out) {
         if (!with_others) print_pair(document, pair, width, out);
     }
     if (no_sign > 1)
-        fprintf(out, "No sign that any %sof the targets share blocks (%" PRIu64 " looked at)\n",
-                special || not_looked ? "others " : "", blocks);
+        snprintf(line, sizeof line, "No sign that any %sof the targets share blocks (%" PRIu64 " looked at)",
+                 special || not_looked ? "others " : "", blocks);
+    if (no_sign > 1) grid_wrap("", 2, line, width, out);
     if (not_looked > 1)
-        fprintf(out, "Whether %sthe targets share blocks was not looked into\n", special || no_sign ? "others of " : "");
+        snprintf(line, sizeof line, "Whether %sthe targets share blocks was not looked into", special || no_sign ? "others of " : "");
+    if (not_looked > 1) grid_wrap("", 2, line, width, out);
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What safety_examine allowed is done here: reopening to write, creating, and removing what was created. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "safety/content.h"
 #include "safety/safety.h"
 #include "safety/sameobject.h"
+
+#define REMOVE_LOOK (20 * NS_PER_SEC)
 
 static const char *show_url(const struct member *m, char *buf, size_t len) {
     return text_safe(buf, len, m->url, strlen(m->url));
@@ -89,6 +93,21 @@ int safety_apply(const struct safety_wish *wish, const struct safety_report *rep
     return rc;
 }
 
+/* What was created is removed only while it holds what this program wrote: somebody may have put his own there since. */
+static int only_ours(const struct target *t, const struct member *m, struct err *err) {
+    struct content *now = malloc(sizeof(*now));
+    char found[400];
+    const struct content_wish look = {.backend = m->backend, .handle = m->handle, .facts = &m->facts, .clock = t->clock,
+                                      .to = m->facts.size, .time = REMOVE_LOOK};
+    int rc = now ? content_look(&look, now, err) : err_set(err, STATUS_TARGET, "no memory");
+
+    if (rc == 0 && (now->n || now->foreign || now->cut))
+        rc = err_set(err, STATUS_TARGET, "%s was found in it, which is not of this program: look at it before you remove it",
+                     content_describe(now, found, sizeof(found)));
+    free(now);
+    return rc;
+}
+
 static bool remove_member(struct target *t, struct member *m, char *line, size_t len) {
     struct err why;
     char url[300];
@@ -99,7 +118,7 @@ static bool remove_member(struct target *t, struct member *m, char *line, size_t
                  m->handle ? "it cannot be" : "it is not open any more");
         return false;
     }
-    if (m->backend->remove(m->handle, &why) != 0) {
+    if (only_ours(t, m, &why) != 0 || m->backend->remove(m->handle, &why) != 0) {
         snprintf(line, len, "%s: not removed: %s: %.700s", t->label, url, why.msg);
         return false;
     }

@@ -222,7 +222,7 @@ meanwhile() {
 	local sum
 	truncate -s 0 "$LAB/slow" && truncate -s 16M "$LAB/slow"
 	timeout -k 2 60 "$SAMEDISK" run p.ini --size 16m --io_size 32k a="file:$LAB/slow" --set a.delay=500ms b="$3" c="$(nfs data/file)" --destroy a \
-		--destroy b --destroy c=unknown-data --json mean.json >"$out" 2>"$err" &
+		--destroy b --destroy c=unknown-data --allow-full --json mean.json >"$out" 2>"$err" &
 	child=$!
 	lab_until 30 filling || not_ok "$1: the first target was filled" "$(said)"
 	mkfs.ext4 -q -F "$2" 8m
@@ -238,6 +238,9 @@ meanwhile() {
 truncate -s 0 "$LAB/other" && truncate -s 16M "$LAB/other" "$LAB/data/file" "$LAB/data/new"
 meanwhile 'mkfs on the second LUN' "$LAB/other" "$(at 2)"
 meanwhile 'mkfs on the second, an NFS file' "$LAB/data/new" "$(nfs data/new)"
+meanwhile 'mkfs on the second, a file that the run has created' "$LAB/created" "file:$LAB/created"
+shows 'a created file that is somebody else'"'"'s by now is not removed' 'b: not removed: *ext4 file system was found in it'
+rm "$LAB/created"
 
 # ---- two at once ----
 

@@ -189,6 +189,18 @@ only_y_is_removed() { [ $got -eq 0 ] && [ -e "$tmp/data/x" ] && [ ! -e "$tmp/dat
 only_y_is_removed
 report "--cleanup removes what this run created, and nothing else" $?
 
+# ... nor one into which somebody else has put something.
+"$program" run "$tmp/p.ini" f=file:"$tmp/data/z" --offset 4m --runtime 3s --allow-full -q --cleanup > "$tmp/out" 2> "$tmp/err" &
+writer=$!
+tries=0
+until [ "$(stat -c %s "$tmp/data/z" 2> /dev/null)" = 8388608 ] || [ $tries -gt 200 ]; do tries=$((tries + 1)); sleep 0.05; done
+echo 'of somebody else' | dd of="$tmp/data/z" bs=1 seek=1000000 conv=notrunc 2> /dev/null
+wait $writer
+got=$?
+z_is_left() { [ $got -eq 3 ] && [ -e "$tmp/data/z" ] && [ "$(grep -c 'f: not removed: .*unknown data' "$tmp/err")" -eq 1 ]; }
+z_is_left
+report "--cleanup leaves a file with what is not ours, and says so once" $?
+
 # Data of somebody else is not touched.
 head -c 4194304 /dev/urandom > "$tmp/data/z"
 before=$(cksum < "$tmp/data/z")
