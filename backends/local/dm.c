@@ -231,6 +231,7 @@ void dm_facts(const char *sys, const char *control, dev_t dev, struct facts *f) 
     if (!error) kinds_of(io, kinds, sizeof kinds);
     if (*kinds) kv_text(&f->negotiated, "dm_targets", "%s", kinds);
     name_kind(kinds, f);
-    if (!strncmp(uuid, "mpath-", 6)) multipath_facts(sys, control, dev, io, error, f);
+    /* Whoever made the map by hand gave it no such name. */
+    if (!strncmp(uuid, "mpath-", 6) || !strcmp(kinds, "multipath")) multipath_facts(sys, control, dev, io, error, f);
     free(io);
 }

@@ -246,15 +246,15 @@ static bool same_object(const struct localdisk_disk *d, const struct localdisk_d
 }
 
 /* A file behind a loop device that is below the target counts as well. */
-static bool swap_file(const struct ask *ask) {
+static bool file_used(const struct ask *ask) {
     const struct localdisk *l = ask->l;
 
-    for (size_t i = 0; i < l->n_swap_files; i++) {
-        bool same = identity_common(&l->swap_file[i], 1, ask->facts->identity, FACTS_IDENTITIES);
+    for (size_t i = 0; i < l->n_files; i++) {
+        bool same = identity_common(&l->file[i].identity, 1, ask->facts->identity, FACTS_IDENTITIES);
         for (size_t k = 0; k < l->n && !same; k++)
-            same = ask->chain[k] && identity_common(&l->swap_file[i], 1, l->disk[k].identity, l->disk[k].n_identities);
+            same = ask->chain[k] && identity_common(&l->file[i].identity, 1, l->disk[k].identity, l->disk[k].n_identities);
         if (!same) continue;
-        snprintf(ask->why, ask->why_len, "it is a swap file of this machine");
+        snprintf(ask->why, ask->why_len, "it is %s", l->file[i].use);
         return true;
     }
     return false;
@@ -271,7 +271,7 @@ static bool ask_all(const struct ask *ask, char *note, size_t note_len) {
         return true;
     }
     if (own && device_used(ask, own)) return true;
-    if (swap_file(ask)) return true;
+    if (file_used(ask)) return true;
     /* A loop device below the target may have a twin: another one on the same file. */
     for (size_t i = 0; i < l->n; i++)
         if (ask->chain[i] && l->disk[i].loop && !(own && (&l->disk[i] == own || own->parent == (int)i)) &&

@@ -251,6 +251,6 @@ out:
 void localdisk_free(struct localdisk *l) {
     if (!l) return;
     free(l->disk);
-    free(l->swap_file);
+    free(l->file);
     free(l);
 }

@@ -27,11 +27,16 @@ struct localdisk_disk {
     char use[160];      /* "mounted on /srv"; "": by nobody, but see holders, and loop devices under which it is */
 };
 
+struct localdisk_file { /* a regular file that the kernel itself uses */
+    char identity[IDENTITY_SIZE];
+    char use[160];      /* "a swap file of this machine" */
+};
+
 struct localdisk {
     struct localdisk_disk *disk;
     size_t n, cap;
-    char (*swap_file)[IDENTITY_SIZE]; /* identities of regular files that are swap */
-    size_t n_swap_files;
+    struct localdisk_file *file;
+    size_t n_files;
 };
 
 void localdisk_add_identity(struct localdisk_disk *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -40,7 +45,7 @@ void localdisk_add_identity(struct localdisk_disk *d, const char *fmt, ...) __at
 void localdisk_vpd83(struct localdisk_disk *d, const unsigned char *page, size_t len);
 void localdisk_vpd80(struct localdisk_disk *d, const unsigned char *page, size_t len, const char *vendor,
                      const char *model);
-/* Mounts, swap and btrfs, written into `use`. */
+/* Mounts, swap, btrfs and what is served as a LUN, written into `use`; files of the last three into `file`. */
 int localdisk_uses(struct localdisk *l, const char *sysfs, const char *proc, struct err *err);
 /* What stands on what: `under`, and the identities of the files behind loop devices. */
 void localdisk_stack(struct localdisk *l, const char *sysfs);

@@ -78,20 +78,27 @@ static int read_mounts(struct localdisk *l, const char *path, bool needed, struc
     return 0;
 }
 
+/* Not a regular file: nothing is added. */
+static int claim_file(struct localdisk *l, const char *path, const char *use, struct err *err) {
+    struct stat st;
+
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return 0;
+    struct localdisk_file *more = realloc(l->file, (l->n_files + 1) * sizeof(*more));
+    if (!more) return err_set(err, STATUS_TARGET, "no memory");
+    l->file = more;
+    snprintf(more[l->n_files].identity, sizeof(more->identity), "file:%u:%u:%ju", major(st.st_dev), minor(st.st_dev),
+             (uintmax_t)st.st_ino);
+    snprintf(more[l->n_files++].use, sizeof(more->use), "%s", use);
+    return 0;
+}
+
 static int swap_line(struct localdisk *l, char *line, struct err *err) {
     char *save, *path = strtok_r(line, " \t\n", &save);
-    struct stat st;
 
     if (!path || *path != '/') return 0; /* the heading */
     unescape(path);
     claim_path(l, path, "swap", "");
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return 0;
-    char(*more)[IDENTITY_SIZE] = realloc(l->swap_file, (l->n_swap_files + 1) * sizeof(*more));
-    if (!more) return err_set(err, STATUS_TARGET, "no memory");
-    l->swap_file = more;
-    snprintf(more[l->n_swap_files++], sizeof(*more), "file:%u:%u:%ju", major(st.st_dev), minor(st.st_dev),
-             (uintmax_t)st.st_ino);
-    return 0;
+    return claim_file(l, path, "a swap file of this machine", err);
 }
 
 static int read_swaps(struct localdisk *l, const char *proc, struct err *err) {
@@ -127,6 +134,64 @@ static void read_btrfs(struct localdisk *l, const char *sysfs) {
     if (dir) closedir(dir);
 }
 
+/* ---- what this machine serves to others ---- */
+
+/* The path that stands in what was read, in place: all of it, or as LIO says, "File: /srv/a  Size: 4096  Mode: ...". */
+static char *served_path(char *text) {
+    char *file = strstr(text, "File: "), *end = file ? strstr(file, "  Size: ") : NULL;
+
+    if (end) *end = '\0';
+    else text[strcspn(text, "\n")] = '\0';
+    return end ? file + 6 : text;
+}
+
+/* PLACE/OUTER/INNER/LEAF says the path of a file or device that the kernel serves. */
+static int served(struct localdisk *l, const char *place, const char *leaf, const char *by, struct err *err) {
+    char outer[PATH_MAX], path[PATH_MAX + 600], what[PATH_MAX], use[160], safe[110];
+    struct dirent *o, *i;
+    int rc = 0;
+
+    DIR *dir = opendir(place);
+    while (dir && rc == 0 && (o = readdir(dir))) {
+        if (*o->d_name == '.') continue;
+        snprintf(outer, sizeof(outer), "%.2000s/%s", place, o->d_name);
+        DIR *sub = opendir(outer);
+        while (sub && rc == 0 && (i = readdir(sub))) {
+            snprintf(path, sizeof(path), "%s/%s/%s", outer, i->d_name, leaf);
+            long n = *i->d_name == '.' ? -1 : localdisk_read(path, what, sizeof(what) - 1);
+            if (n <= 0) continue;
+            char *file = served_path(what);
+            snprintf(path, sizeof(path), "%s/%s", o->d_name, i->d_name);
+            snprintf(use, sizeof(use), "served as a LUN by this machine (%s %s)", by, text_safe(safe, sizeof(safe), path, strlen(path)));
+            claim_path(l, file, use, "");
+            rc = claim_file(l, file, use, err);
+        }
+        if (sub) closedir(sub);
+    }
+    if (dir) closedir(dir);
+    return rc;
+}
+
+/* LIO opens a file as anybody does, and a device exclusively; NVMe targets likewise. */
+static int read_served(struct localdisk *l, const char *sysfs, struct err *err) {
+    char path[PATH_MAX], *name;
+    struct dirent *e;
+    int rc;
+
+    snprintf(path, sizeof(path), "%s/kernel/config/target/core", sysfs);
+    rc = served(l, path, "info", "LIO", err);
+    snprintf(path, sizeof(path), "%s/kernel/config/nvmet/subsystems/", sysfs);
+    name = path + strlen(path);
+    DIR *dir = rc == 0 ? opendir(path) : NULL;
+    while (dir && rc == 0 && (e = readdir(dir))) {
+        if (*e->d_name == '.') continue;
+        snprintf(name, sizeof(path) - (size_t)(name - path), "%.255s", e->d_name);
+        rc = served(l, path, "device_path", "NVMe", err);
+    }
+    if (dir) closedir(dir);
+    return rc;
+}
+
 int localdisk_uses(struct localdisk *l, const char *sysfs, const char *proc, struct err *err) {
     char path[PATH_MAX];
 
@@ -138,5 +203,5 @@ int localdisk_uses(struct localdisk *l, const char *sysfs, const char *proc, str
     if (read_mounts(l, path, false, err) != 0) return -1;
     if (read_swaps(l, proc, err) != 0) return -1;
     read_btrfs(l, sysfs);
-    return 0;
+    return read_served(l, sysfs, err);
 }

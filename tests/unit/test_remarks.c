@@ -75,9 +75,24 @@ static void test_wire(void **state) {
                            "2.00 requests on the wire per I/O: split on the way"));
 }
 
+/* Of a device: its statistics count a flush as well. */
+static void test_flushes_on_the_wire(void **state) {
+    (void)state;
+    for (int flushes = 250; flushes <= 400; flushes += 150) {
+        json_t *document = json_pack("{s:[{s:s,s:s,s:s,s:{s:f},s:{s:i},s:{s:i}}]}", "runs", "pattern", "p", "target", "t",
+                                     "status", "ok", "protocol", "wire_ios_per_io", 1.25, "flush", "ios", flushes, "total",
+                                     "ios", 1000);
+        assert_non_null(document);
+        said[0] = '\0';
+        remarks_of_row(document, "p", "t", emit, NULL);
+        assert_int_equal(strstr(said, "requests on the wire") != NULL, flushes == 400);
+        json_decref(document);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_retries), cmocka_unit_test(test_a_short_queue),
-                                       cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_parts), cmocka_unit_test(test_flushes_on_the_wire),
                                        cmocka_unit_test(test_wire)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -227,6 +227,33 @@ static void swap_file(void **state) {
     expect_use(b, "it is a swap file of this machine");
 }
 
+static void a_file_that_is_served(void **state) {
+    struct bench *b = *state;
+    char text[300], path[100];
+    struct stat st;
+
+    FILE_TEXT(b, "x", "lun 0");
+    FILE_TEXT(b, "x", "namespace");
+    snprintf(text, sizeof(text), "Status: ACTIVATED  SectorSize: 512\n        TCM FILEIO ID: 0        File: %s/lun 0  Size: 1  Mode: O_DSYNC\n",
+             b->root);
+    FILE_TEXT(b, text, "sys/kernel/config/target/core/fileio_0/one/info");
+    FILE_TEXT(b, "4\n", "sys/kernel/config/target/core/fileio_0/hba_info");
+    snprintf(text, sizeof(text), "%s/namespace\n", b->root);
+    FILE_TEXT(b, text, "sys/kernel/config/nvmet/subsystems/nqn.a/namespaces/1/device_path");
+    memset(&b->facts, 0, sizeof(b->facts));
+    b->facts.kind = OBJECT_FILE;
+    snprintf(path, sizeof(path), "%s/lun 0", b->root);
+    assert_int_equal(stat(path, &st), 0);
+    snprintf(b->facts.identity[0], sizeof(b->facts.identity[0]), "file:%u:%u:%ju", major(st.st_dev), minor(st.st_dev),
+             (uintmax_t)st.st_ino);
+    expect_use(b, "it is served as a LUN by this machine (LIO fileio_0/one)");
+    snprintf(path, sizeof(path), "%s/namespace", b->root);
+    assert_int_equal(stat(path, &st), 0);
+    snprintf(b->facts.identity[0], sizeof(b->facts.identity[0]), "file:%u:%u:%ju", major(st.st_dev), minor(st.st_dev),
+             (uintmax_t)st.st_ino);
+    expect_use(b, "it is served as a LUN by this machine (NVMe namespaces/1)");
+}
+
 static void held(void **state) {
     struct bench *b = *state;
 
@@ -583,7 +610,7 @@ int main(void) {
                                        T(mounted_under_another_number),
                                        T(mounted_in_another_namespace),
                                        T(swap),
-                                       T(swap_file),
+                                       T(swap_file), T(a_file_that_is_served),
                                        T(held),
                                        T(a_multipath_map_is_no_user),
                                        T(but_the_maps_users_are),
