@@ -259,6 +259,7 @@ static int enter(struct iscsibe_link *l, struct iscsibe_talk *t, const char *por
                     tcp_seconds(share), tcp_seconds(login->timeout));
         if (rc != TALK_FAILED || said || !addresses_failed(&a, which, end, err)) break;
     }
+    if (rc != TALK_FAILED && *a.why) snprintf(l->left, sizeof l->left, "%.499s", a.why);
     addresses_free(&a);
     return rc;
 }

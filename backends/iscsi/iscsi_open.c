@@ -287,6 +287,9 @@ static void describe(const struct opening *o) {
     kv_text(&f->negotiated, "chap", "%s", *h->login.target_user ? "mutual" : *h->login.user ? "yes" : "no");
     if (sock_peer(fd, address, sizeof address, &port))
         kv_text(&f->negotiated, "portal_address", "%s:%u", sock_bracket(address, shown, sizeof shown), port);
+    if (o->s->link && *o->s->link->left)
+        kv_text(&f->warnings, "address-left", "%.60s has addresses that do not serve: %s; everything goes to %s", h->login.portal,
+                o->s->link->left, o->s->link->entry);
     kv_uint(&f->negotiated, "unit_attentions_at_login", o->s->unit_attentions);
     if (o->s->put_offs) {
         kv_uint(&f->negotiated, "open_retries", o->s->put_offs);
@@ -379,6 +382,8 @@ int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *
         explain_login(&h->login, status, err);
         goto out;
     }
+    if (o->s->link) /* a name may stand for several addresses: everything goes to the one that served */
+        snprintf(h->roads.address[h->roads.own], sizeof h->roads.address[0], "%s", o->s->link->entry);
     rc = ask_all(o, err);
     if (rc == 0 && conf->password)
         kv_text(&facts->warnings, "password-in-url",
@@ -406,7 +411,13 @@ int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until
     unsigned status;
     struct err err;
 
-    if (blocks == 0 || iscsibe_session_open(&h->login, &s, &status, &err) != 0) return -1;
+    if (blocks == 0) return -1;
+    struct iscsibe_login login = h->login;
+    snprintf(login.portal, sizeof login.portal, "%s", iscsibe_road_address(&h->roads, h->roads.own));
+    if (iscsibe_session_open(&login, &s, &status, &err) != 0) {
+        iscsibe_login_wipe(&login);
+        return -1;
+    }
     s->deadline = until;
     while (told < blocks) {
         uint64_t at = lba + told, n, unmapped;
@@ -419,6 +430,7 @@ int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until
         missing += unmapped;
     }
     iscsibe_session_close(s);
+    iscsibe_login_wipe(&login);
     if (told < blocks) return -1;
     *share = (double)missing / (double)blocks;
     return 0;

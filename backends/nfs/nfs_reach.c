@@ -11,6 +11,7 @@
 
 #define PORTMAP_PORT 111u
 #define RACE_NS (2 * NS_PER_SEC)
+#define NFS_NS (5 * NS_PER_SEC) /* three SYNs, while another address is left */
 
 struct reaching {
     const struct nfsbe_conf *conf;
@@ -35,13 +36,15 @@ static int connect_nfs(struct reaching *r, const struct nfsbe_server *at, int64_
     return 0;
 }
 
-/* MOUNT and NFS. `*final`: it failed, but by an answer, which another address has no other one to. */
-static int reach_at(struct reaching *r, const struct nfsbe_server *at, bool *final, struct nfsbe_conn **conn,
-                    struct err *err) {
+/* MOUNT and NFS. `*final`: it failed, but by an answer, which another address has no other one to. MOUNT may have to ask
+ * a name service about us first; that NFS answers is a matter of moments. */
+static int reach_at(struct reaching *r, const struct nfsbe_server *at, bool last, bool *final,
+                    struct nfsbe_conn **conn, struct err *err) {
     int64_t end = sock_now() + at->timeout;
     int rc = nfsbe_root_find(r->conf, at, r->root, err);
     *final = rc != 0 && r->root->refused;
     if (!at->whole) end = sock_now() + at->timeout; /* nobody else waits for a turn */
+    else if (!last && end > sock_now() + NFS_NS) end = sock_now() + NFS_NS;
     if (rc == 0) rc = connect_nfs(r, at, end, conn, err);
     if (rc != 0) nfsbe_root_free(r->root);
     return rc;
@@ -75,7 +78,7 @@ int nfsbe_reach(const struct nfsbe_conf *conf, struct nfsbe_server *server, stru
         unsigned which = first_of(&r, &a, end);
         struct nfsbe_server at = a.several ? nfsbe_server_share(server, addresses_share(&a, end)) : *server;
         if (a.several) addresses_words(&a, which, at.host, sizeof at.host);
-        rc = reach_at(&r, &at, &final, conn, err);
+        rc = reach_at(&r, &at, a.n == 1, &final, conn, err);
         if (rc == 0 || final || !addresses_failed(&a, which, end, err)) break;
     }
     if (rc == 0 && *a.why)
