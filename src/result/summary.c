@@ -11,6 +11,8 @@
 #include "result/record.h"
 #include "result/view.h"
 
+#define ZEROS_APART 0.05 /* of the sampled blocks: so much more of one target than of the other holds zeros */
+
 /* What the rows of one pattern are made from. */
 struct row {
     const char *pattern, *target;
@@ -19,7 +21,7 @@ struct row {
     enum run_status status; /* the worst of all */
     const char *durability; /* the weakest; NULL: no writes */
     const char *entropy, *filled; /* of what was written by it, and before it; NULL: nothing, or nobody knows */
-    double holes, median_iops, reads;
+    double holes, zeros, median_iops, reads; /* zeros: share of the blocks that were looked at; NAN: none was */
     uint64_t errors;
     json_t *json; /* borrowed */
 };
@@ -91,8 +93,16 @@ static const char *weaker(const char *a, const char *b) {
     return NULL;
 }
 
+/* What was filled was not sampled, and holds what `filled` says. */
+static double zeros_in(const json_t *run) {
+    const char *filled = view_text(run, "filled");
+    uint64_t sampled = view_uint(run, "blocks_sampled");
+    if (sampled) return (double)view_uint(run, "zeros_sampled") / (double)sampled;
+    return filled && strcmp(filled, "zeros") != 0 ? 0 : NAN;
+}
+
 static void look_at_runs(struct row *row) {
-    row->holes = NAN;
+    row->holes = row->zeros = NAN;
     for (size_t i = 0; i < row->n; i++) {
         const json_t *run = row->run[i];
         const char *kind;
@@ -101,6 +111,7 @@ static void look_at_runs(struct row *row) {
         if (view_text(run, "entropy")) row->entropy = view_text(run, "entropy");
         if (view_text(run, "filled")) row->filled = view_text(run, "filled");
         row->holes = fmax(row->holes, view_number(run, "holes"));
+        row->zeros = fmax(row->zeros, zeros_in(run));
         row->reads += view_number(run, "read/ios");
         json_object_foreach(json_object_get(run, "errors"), kind, count) row->errors +=
             (uint64_t)json_integer_value(count);
@@ -169,6 +180,11 @@ static bool has_holes(const struct row *row) {
     return row->reads > 0 && row->holes > 0;
 }
 
+/* Zeros are compressed, deduplicated and not even read by much storage. */
+static bool other_zeros(const struct row *row, const struct row *ref) {
+    return (row->reads > 0 || ref->reads > 0) && fabs(row->zeros - ref->zeros) > ZEROS_APART;
+}
+
 /* Why the two may not be ranked; "" if they may. True: both have a figure, but for other work, so that their ratio says
  * what it is, and not who is faster. */
 static bool why_not(const struct row *row, const struct row *ref, char *buf, size_t len) {
@@ -184,6 +200,8 @@ static bool why_not(const struct row *row, const struct row *ref, char *buf, siz
         snprintf(buf, len, "holes");
     else if (has_holes(ref))
         snprintf(buf, len, "reference: holes");
+    else if (other_zeros(row, ref))
+        snprintf(buf, len, "zeros");
     else if ((row->durability || ref->durability) &&
              strcmp(row->durability ? row->durability : "", ref->durability ? ref->durability : "") != 0)
         snprintf(buf, len, "durability");

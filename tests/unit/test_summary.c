@@ -84,6 +84,10 @@ static void test_what_cannot_be_compared(void **state) {
     expect_reason(p, "reference: holes", true);
 
     p = pair_of_runs();
+    p.iscsi->blocks_sampled = p.iscsi->zeros_sampled = p.nfs->blocks_sampled = 256;
+    expect_reason(p, "zeros", true);
+
+    p = pair_of_runs();
     p.iscsi->written.compress = 50;
     expect_reason(p, "data", true);
 
