@@ -379,6 +379,8 @@ int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *
         explain_login(&h->login, status, err);
         goto out;
     }
+    /* A name may have several addresses, which may lead to several targets: from here on, it is the one that was asked. */
+    if (o->s->link) snprintf(h->roads.address[h->roads.own], sizeof h->roads.address[0], "%s", o->s->link->entry);
     rc = ask_all(o, err);
     if (rc == 0 && conf->password)
         kv_text(&facts->warnings, "password-in-url",
@@ -402,11 +404,15 @@ void iscsibe_close(struct handle *h) {
 
 int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until, double *share) {
     uint64_t lba = offset / h->block, blocks = len / h->block, told = 0, missing = 0;
-    struct iscsibe_session *s;
+    struct iscsibe_login login = h->login;
+    struct iscsibe_session *s = NULL;
     unsigned status;
     struct err err;
 
-    if (blocks == 0 || iscsibe_session_open(&h->login, &s, &status, &err) != 0) return -1;
+    snprintf(login.portal, sizeof login.portal, "%s", iscsibe_road_address(&h->roads, h->roads.own));
+    if (blocks > 0) (void)iscsibe_session_open(&login, &s, &status, &err);
+    iscsibe_login_wipe(&login);
+    if (!s) return -1;
     s->deadline = until;
     while (told < blocks) {
         uint64_t at = lba + told, n, unmapped;
