@@ -382,8 +382,8 @@ int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *
         explain_login(&h->login, status, err);
         goto out;
     }
-    if (o->s->link) /* a name may stand for several addresses: everything goes to the one that served */
-        snprintf(h->roads.address[h->roads.own], sizeof h->roads.address[0], "%s", o->s->link->entry);
+    /* A name may have several addresses, which may lead to several targets: from here on, it is the one that was asked. */
+    if (o->s->link) snprintf(h->roads.address[h->roads.own], sizeof h->roads.address[0], "%s", o->s->link->entry);
     rc = ask_all(o, err);
     if (rc == 0 && conf->password)
         kv_text(&facts->warnings, "password-in-url",
@@ -407,17 +407,15 @@ void iscsibe_close(struct handle *h) {
 
 int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until, double *share) {
     uint64_t lba = offset / h->block, blocks = len / h->block, told = 0, missing = 0;
-    struct iscsibe_session *s;
+    struct iscsibe_login login = h->login;
+    struct iscsibe_session *s = NULL;
     unsigned status;
     struct err err;
 
-    if (blocks == 0) return -1;
-    struct iscsibe_login login = h->login;
     snprintf(login.portal, sizeof login.portal, "%s", iscsibe_road_address(&h->roads, h->roads.own));
-    if (iscsibe_session_open(&login, &s, &status, &err) != 0) {
-        iscsibe_login_wipe(&login);
-        return -1;
-    }
+    if (blocks > 0) (void)iscsibe_session_open(&login, &s, &status, &err);
+    iscsibe_login_wipe(&login);
+    if (!s) return -1;
     s->deadline = until;
     while (told < blocks) {
         uint64_t at = lba + told, n, unmapped;
@@ -430,7 +428,6 @@ int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until
         missing += unmapped;
     }
     iscsibe_session_close(s);
-    iscsibe_login_wipe(&login);
     if (told < blocks) return -1;
     *share = (double)missing / (double)blocks;
     return 0;

@@ -25,19 +25,29 @@
 
 /* ---- a stall ---- */
 
+/* Each second has one ping, of the kinds in turn. */
+static bool answered_in(const json_t *series, size_t i) {
+    const char *kind;
+    json_t *values;
+    json_object_foreach((json_t *)(uintptr_t)series, kind, values)
+        if (json_is_number(json_array_get(values, i))) return true;
+    return false;
+}
+
 /* Pings that came back in [from, to) of the window; *due: seconds of it that had one due. */
 static unsigned pings_between(const json_t *run, double from, double to, unsigned *due) {
     const char *by = view_text(run, "ping/by");
-    const json_t *values = by ? json_object_get(view_at(run, "series/ping"), by) : NULL;
+    const json_t *series = view_at(run, "series/ping");
+    size_t n = by ? json_array_size(json_object_get(series, by)) : 0;
     double interval = view_number(run, "series/interval_ns");
     unsigned answered = 0;
     *due = 0;
-    for (size_t i = 0; i < json_array_size(values); i++) {
+    for (size_t i = 0; i < n; i++) {
         /* Pings are sent a tenth of a second behind the beginning of each. */
         double at = (double)i * interval + NS_PER_SEC / 10;
         if (at < from || at >= to) continue;
         (*due)++;
-        answered += json_is_number(json_array_get(values, i));
+        answered += answered_in(series, i);
     }
     return answered;
 }

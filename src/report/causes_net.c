@@ -32,11 +32,17 @@ static uint64_t pings(const json_t *run, const char *what) {
 
 /* Of how much use it is that the pings go by a connection of their own. */
 static void put_pings(const json_t *run, char *buf, size_t len) {
-    uint64_t answered = pings(run, "n"), lost = pings(run, "lost");
+    uint64_t answered = 0, lost = 0;
     size_t at = strlen(buf);
+    const char *kind;
+    json_t *counts;
+    json_object_foreach((json_t *)(uintptr_t)view_at(run, "ping/kinds"), kind, counts) {
+        answered += view_uint(counts, "n");
+        lost += view_uint(counts, "lost");
+    }
     if (answered && at < len)
-        snprintf(buf + at, len - at, "; %" PRIu64 " of %" PRIu64 " pings, on a connection of their own, were answered "
-                 "meanwhile", answered, answered + lost);
+        snprintf(buf + at, len - at, "; %" PRIu64 " of the run's %" PRIu64 " pings, on a connection of their own, were answered",
+                 answered, answered + lost);
 }
 
 double cause_r2t(const json_t *run, char *buf, size_t len) {

@@ -313,6 +313,7 @@ static const char *in_words(const char *reason, char *buf, size_t len) {
     if (!strcmp(reason, "data")) return "data that compresses or repeats otherwise";
     if (!strcmp(reason, "holes")) return "reads of what has no storage behind it";
     if (!strcmp(reason, "reference: holes")) return "the reference's reads of what has no storage behind it";
+    if (!strcmp(reason, "zeros")) return "reads of blocks of which one holds zeros, and the other does not";
     return safe(buf, len, reason);
 }
 

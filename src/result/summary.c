@@ -6,10 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "result/fields.h"
 #include "result/record.h"
 #include "result/view.h"
+
+#define HOLES_MATTER 0.001 /* of the range */
+#define ZEROS_APART 0.05 /* of the sampled blocks: so much more of one target than of the other holds zeros */
 
 /* What the rows of one pattern are made from. */
 struct row {
@@ -19,7 +23,7 @@ struct row {
     enum run_status status; /* the worst of all */
     const char *durability; /* the weakest; NULL: no writes */
     const char *entropy, *filled; /* of what was written by it, and before it; NULL: nothing, or nobody knows */
-    double holes, median_iops, reads;
+    double holes, zeros, median_iops, reads; /* zeros: share of the blocks that were looked at; NAN: none was */
     uint64_t errors;
     json_t *json; /* borrowed */
 };
@@ -72,11 +76,14 @@ none:
     return json_null();
 }
 
-/* The longest response anybody waited for: a stall that the window's end cut off is in the tail. */
+/* The longest response anybody waited for: a stall that the window's end cut off is in the tail, one that ended in a
+ * failure among the failed. */
 static json_t *longest(const struct row *row) {
     double max = NAN;
     for (size_t i = 0; i < row->n; i++) {
         max = fmax(max, view_number(row->run[i], "total/lat_ns/max"));
+        if (view_uint(row->run[i], "failed_longest_ns") >= (uint64_t)NS_PER_SEC)
+            max = fmax(max, view_number(row->run[i], "failed_longest_ns"));
         if (view_number(row->run[i], "tail/ios") > 0 || view_number(row->run[i], "tail/abandoned") > 0)
              max = fmax(max, view_number(row->run[i], "tail/longest_ns"));
     }
@@ -91,8 +98,16 @@ static const char *weaker(const char *a, const char *b) {
     return NULL;
 }
 
+/* What was filled was not sampled, and holds what `filled` says. */
+static double zeros_in(const json_t *run) {
+    const char *filled = view_text(run, "filled");
+    uint64_t sampled = view_uint(run, "blocks_sampled");
+    if (sampled) return (double)view_uint(run, "zeros_sampled") / (double)sampled;
+    return filled && strcmp(filled, "zeros") != 0 ? 0 : NAN;
+}
+
 static void look_at_runs(struct row *row) {
-    row->holes = NAN;
+    row->holes = row->zeros = NAN;
     for (size_t i = 0; i < row->n; i++) {
         const json_t *run = row->run[i];
         const char *kind;
@@ -101,6 +116,7 @@ static void look_at_runs(struct row *row) {
         if (view_text(run, "entropy")) row->entropy = view_text(run, "entropy");
         if (view_text(run, "filled")) row->filled = view_text(run, "filled");
         row->holes = fmax(row->holes, view_number(run, "holes"));
+        row->zeros = fmax(row->zeros, zeros_in(run));
         row->reads += view_number(run, "read/ios");
         json_object_foreach(json_object_get(run, "errors"), kind, count) row->errors +=
             (uint64_t)json_integer_value(count);
@@ -166,7 +182,12 @@ static bool both_and_other(const char *a, const char *b) {
 }
 
 static bool has_holes(const struct row *row) {
-    return row->reads > 0 && row->holes > 0;
+    return row->reads > 0 && row->holes > HOLES_MATTER;
+}
+
+/* Zeros are compressed, deduplicated and not even read by much storage. */
+static bool other_zeros(const struct row *row, const struct row *ref) {
+    return (row->reads > 0 || ref->reads > 0) && fabs(row->zeros - ref->zeros) > ZEROS_APART;
 }
 
 /* Why the two may not be ranked; "" if they may. True: both have a figure, but for other work, so that their ratio says
@@ -184,6 +205,8 @@ static bool why_not(const struct row *row, const struct row *ref, char *buf, siz
         snprintf(buf, len, "holes");
     else if (has_holes(ref))
         snprintf(buf, len, "reference: holes");
+    else if (other_zeros(row, ref))
+        snprintf(buf, len, "zeros");
     else if ((row->durability || ref->durability) &&
              strcmp(row->durability ? row->durability : "", ref->durability ? ref->durability : "") != 0)
         snprintf(buf, len, "durability");

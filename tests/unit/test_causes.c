@@ -85,8 +85,8 @@ static void test_stuck_connection(void **state) {
          "'ping':{'by':'null_rpc','kinds':{'null_rpc':{'n':10,'lost':0}}}}");
     assert_string_equal(said,
                         "connection 2 of 3 (port 712 to 10.0.0.1:2049) was stuck: nothing came on it for 9.00 s while "
-                        "answers were due (40.0 ms at most on the others); 10 of 10 pings, on a connection of their own, "
-                        "were answered meanwhile\n");
+                        "answers were due (40.0 ms at most on the others); 10 of the run's 10 pings, on a connection of "
+                        "their own, were answered\n");
     says("{'protocol':{'path1_silent_max_ns':4000000000,'path2_silent_max_ns':20000000,'path1_portal':'10.0.0.1:3260'}}");
     expect("path 1 of 2 (10.0.0.1:3260) was stuck: nothing came on it for 4.00 s");
     /* All of them: that is no matter of a connection. */
@@ -140,6 +140,10 @@ static void test_stall(void **state) {
     says(stall, 30 * NS_PER_SEC, 2 * NS_PER_SEC, 4, ",'ping':{'by':'nop_out'},'series':{'interval_ns':1000000000,"
          "'ping':{'nop_out':[1,1,1,1,1,1,1,1,1,1,1,1,1,null,null,1]}}");
     expect("1 of 2 pings were answered meanwhile: server or network stood still");
+    says(stall, 30 * NS_PER_SEC, 2 * NS_PER_SEC, 4, ",'ping':{'by':'nop_out'},'series':{'interval_ns':1000000000," /* in turn */
+         "'ping':{'nop_out':[1,null,1,null,1,null,1,null,1,null,1,null,1,null,1,null],"
+         "'test_unit_ready':[null,1,null,1,null,1,null,1,null,1,null,1,null,1,null,1]}}");
+    expect("2 of 2 pings were answered meanwhile");
     says(stall, 4 * NS_PER_SEC, 300 * NS_PER_MS, 4, "");
     expect("nothing came back for 300 ms");
     assert_string_equal(says(stall, 30 * NS_PER_SEC, 300 * NS_PER_MS, 4, ""), ""); /* 1 % of the window */

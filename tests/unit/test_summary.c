@@ -76,12 +76,16 @@ static void test_what_cannot_be_compared(void **state) {
     expect_reason(p, "target lost", false);
 
     p = pair_of_runs();
-    p.iscsi->holes = 0.001;
+    p.iscsi->holes = 0.002;
     expect_reason(p, "holes", true);
 
     p = pair_of_runs();
     p.nfs->holes = 1;
     expect_reason(p, "reference: holes", true);
+
+    p = pair_of_runs();
+    p.iscsi->blocks_sampled = p.iscsi->zeros_sampled = p.nfs->blocks_sampled = 256;
+    expect_reason(p, "zeros", true);
 
     p = pair_of_runs();
     p.iscsi->written.compress = 50;
