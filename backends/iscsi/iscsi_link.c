@@ -202,13 +202,12 @@ static void name_entry(struct iscsibe_link *l) {
 
 /* What every login says anew. Each its own challenge: an answer to an old one may have been overheard, or asked of
  * another. */
-static int begin_talk(struct iscsibe_talk *t, const struct iscsibe_login *login, const uint8_t isid[6], struct err *err) {
-    const struct iscsibe_credentials who = { login->initiator, login->target, login->user, login->password,
-                                             login->target_user, login->target_password };
+static int begin_talk(struct iscsibe_talk *t, const struct iscsibe_login *login, const struct iscsibe_credentials *who,
+                      const uint8_t isid[6], struct err *err) {
     uint8_t random[CHALLENGE_SIZE + 1];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
         return err_set(err, STATUS_TARGET, "no random numbers: %s", strerror(errno));
-    iscsibe_talk_begin(t, &who, &login->offer, isid, random, random[CHALLENGE_SIZE]);
+    iscsibe_talk_begin(t, who, &login->offer, isid, random, random[CHALLENGE_SIZE]);
     return 0;
 }
 
@@ -228,7 +227,7 @@ static int enter_at(struct iscsibe_link *l, struct iscsibe_talk *t, const struct
 /* One portal, which may have several addresses: one that takes the connection and does not answer the login is left for
  * the next. As above. */
 static int enter(struct iscsibe_link *l, struct iscsibe_talk *t, const char *portal, const struct iscsibe_login *login,
-                 const uint8_t isid[6], int64_t end, struct err *err) {
+                 const struct iscsibe_credentials *who, const uint8_t isid[6], int64_t end, struct err *err) {
     char host[ISCSI_NAME_SIZE], address[64];
     struct tcp_how how = { .host = host, .settings = login->tcp };
     struct addresses a;
@@ -246,7 +245,7 @@ static int enter(struct iscsibe_link *l, struct iscsibe_talk *t, const char *por
             addresses_none(&a, err);
             break;
         }
-        if (begin_talk(t, login, isid, err) != 0) {
+        if (begin_talk(t, login, who, isid, err) != 0) {
             close(l->fd);
             l->fd = -1;
             break;
@@ -274,12 +273,14 @@ static int name_way(const char *portal, int redirections, struct err *err) {
 
 static int log_in(struct iscsibe_link *l, struct iscsibe_talk *t, const struct iscsibe_login *login,
                   const uint8_t isid[6], struct err *err) {
+    const struct iscsibe_credentials who = { login->initiator, login->target, login->user, login->password,
+                                             login->target_user, login->target_password };
     int64_t end = sock_now() + login->timeout; /* of all portals together */
     char portal[ISCSI_NAME_SIZE + 16];
 
     snprintf(portal, sizeof portal, "%s", login->portal);
     for (int i = 0; i <= REDIRECTS_MAX; i++) {
-        int rc = enter(l, t, portal, login, isid, end, err);
+        int rc = enter(l, t, portal, login, &who, isid, end, err);
         if (rc == TALK_FAILED) return name_way(portal, i, err);
         if (rc == TALK_DONE) return 0;
         snprintf(portal, sizeof portal, "%s", t->address);

@@ -280,7 +280,7 @@ for how in silent close noise; do
 		"iscsi://127.0.0.1:$port/$LAB_IQN/1?timeout=1s"
 done
 read -r port <"$LAB/silent.port"
-complains 'NFS: no answer, and the key that says how long' 3 'no answer*1 s*timeout=' probe \
+complains 'NFS: no answer, and the key that says how long' 3 'no answer*timeout=1s' probe \
 	"nfs://127.0.0.1/data/f?nfsport=$port&mountport=$port&timeout=1s"
 complains 'iSCSI: no answer, and the key that says how long' 3 'no answer*timeout=' probe \
 	"iscsi://127.0.0.1:$port/$LAB_IQN/1?timeout=1s"

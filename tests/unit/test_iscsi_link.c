@@ -217,7 +217,8 @@ static void an_address_that_does_not_log_in_is_left(void **state) {
     for (int silent = 0; silent < 2; silent++) {
         unsigned port = 0, status = 0;
         struct iscsibe_link *link;
-        struct refuser second = { listen_at("127.0.0.1", &port), 0x0203 }, first = { listen_at("127.0.0.2", &port), 0x0301 };
+        struct refuser second = { listen_at("127.0.0.1", &port), 0x0203 };
+        struct refuser first = { listen_at("127.0.0.2", &port), 0x0301 };
         pthread_t thread[2];
         void *fd[2];
         snprintf(login.portal, sizeof login.portal, "filer:%u", port);
@@ -253,8 +254,14 @@ static void all_addresses_are_told(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(an_address_that_does_not_log_in_is_left),
-                                        cmocka_unit_test(all_addresses_are_told), cmocka_unit_test(good), cmocka_unit_test(sense), cmocka_unit_test(hostile),
-                                        cmocka_unit_test(flood), cmocka_unit_test(wrong_digest) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_address_that_does_not_log_in_is_left),
+        cmocka_unit_test(all_addresses_are_told),
+        cmocka_unit_test(good),
+        cmocka_unit_test(sense),
+        cmocka_unit_test(hostile),
+        cmocka_unit_test(flood),
+        cmocka_unit_test(wrong_digest),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
