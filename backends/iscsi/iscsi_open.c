@@ -268,7 +268,7 @@ static int ask_alua(struct opening *o, struct err *err) {
 static void describe(const struct opening *o) {
     struct facts *f = o->facts;
     const struct handle *h = o->h;
-    char size[24], target[90], address[64], ways[60] = "";
+    char size[24], target[90], address[64], shown[68], ways[60] = "";
     unsigned port;
     int fd = iscsibe_session_fd(o->s);
 
@@ -286,7 +286,10 @@ static void describe(const struct opening *o) {
     kv_text(&f->negotiated, "header_digest", "%s", h->login.offer.header_digest ? "crc32c" : "none");
     kv_text(&f->negotiated, "chap", "%s", *h->login.target_user ? "mutual" : *h->login.user ? "yes" : "no");
     if (sock_peer(fd, address, sizeof address, &port))
-        kv_text(&f->negotiated, "portal_address", "%s:%u", address, port);
+        kv_text(&f->negotiated, "portal_address", "%s:%u", sock_bracket(address, shown, sizeof shown), port);
+    if (o->s->link && *o->s->link->left)
+        kv_text(&f->warnings, "address-left", "%.60s has addresses that do not serve: %s; everything goes to %s", h->login.portal,
+                o->s->link->left, o->s->link->entry);
     kv_uint(&f->negotiated, "unit_attentions_at_login", o->s->unit_attentions);
     if (o->s->put_offs) {
         kv_uint(&f->negotiated, "open_retries", o->s->put_offs);
