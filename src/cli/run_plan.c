@@ -262,15 +262,17 @@ static enum status examine(struct run_plan *r) {
     r->plan.warm_instead_of_asis = sameness_any(&r->report.same);
     if (r->wish.writes) say_sameness(r);
     if (!refused) return STATUS_OK;
-    if (!r->report.refused) return complain(&err);
+    return r->report.refused ? err.status : complain(&err);
+}
+
+void run_plan_say_refused(const struct run_plan *r) {
     for (size_t i = 0; i < r->report.n; i++) {
-        struct err refusal = {.status = err.status};
+        struct err refusal = {.status = STATUS_USAGE};
         if (r->report.decision[i].verdict != SAFETY_REFUSED) continue;
         snprintf(refusal.msg, sizeof refusal.msg, "%s", r->report.decision[i].text);
         complain(&refusal);
     }
     hint_labels(r);
-    return err.status;
 }
 
 static void announce(const struct run_plan *r) {

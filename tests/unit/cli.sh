@@ -208,6 +208,13 @@ run run "$tmp/p.ini" z=file:"$tmp/data/z" --allow-full -q
 got=$?
 [ $got -eq 1 ] && grep -q -- "--destroy z=unknown-data" "$tmp/err" && [ "$before" = "$(cksum < "$tmp/data/z")" ]
 report "other data is refused, with the words to type" $?
+# The plan is shown all the same, and what it lacks.
+run run "$tmp/p.ini" z=file:"$tmp/data/z" n=null: --allow-full --dry-run
+got=$?
+[ $got -eq 1 ] && grep -q '^expected duration' "$tmp/out" && grep -q '^  z: nothing, as it stands: refused' "$tmp/out" &&
+  grep -q '^  \[reads\]' "$tmp/out" && grep -q -- "type: --destroy z=unknown-data" "$tmp/err" &&
+  [ "$before" = "$(cksum < "$tmp/data/z")" ]
+report "a dry run without consent shows the plan, and what to type" $?
 run run "$tmp/p.ini" z=file:"$tmp/data/z" --allow-full -q --destroy z=unknown-data &&
   [ "$before" != "$(cksum < "$tmp/data/z")" ]
 report "... and overwritten when these words are typed" $?
