@@ -130,6 +130,19 @@ static int check_memory(const struct pattern *p, struct err *err) {
         p->name, want, have);
 }
 
+/* Beyond it no context can be had, and the next program finds none either. */
+static int check_requests(const struct pattern *p, const struct target *t, struct err *err) {
+    uint64_t need = 0, left = limits_aio_left();
+    for (unsigned m = 0; m < t->n_members; m++)
+        if (t->member[m].facts.kernel_aio) need += p->numjobs * p->iodepth;
+    if (need <= left) return 0;
+    return err_set(err, STATUS_USAGE,
+                   "pattern '%s': numjobs x iodepth%s is %llu asynchronous requests on target '%s', and this client has %llu "
+                   "left (fs.aio-max-nr less fs.aio-nr): use a smaller --iodepth or --numjobs, or raise it (sysctl -w "
+                   "fs.aio-max-nr=%llu)", p->name, t->n_members > 1 ? " x members" : "", (unsigned long long)need, t->label,
+                   (unsigned long long)left, (unsigned long long)(need + (64u << 10)));
+}
+
 static int check_cpus(const struct pattern *p, struct err *err) {
     char usable[200];
     for (unsigned i = 0; i < p->cpus.n; i++)
@@ -150,7 +163,7 @@ int plan_check_stream(const struct pattern *p, struct err *err) {
 }
 
 int plan_check_target(const struct plan *plan, const struct pattern *p, const struct target *t, struct err *err) {
-    if (check_memory(p, err) != 0 || check_cpus(p, err) != 0) return -1;
+    if (check_memory(p, err) != 0 || check_requests(p, t, err) != 0 || check_cpus(p, err) != 0) return -1;
     for (unsigned m = 0; m < t->n_members; m++) {
         const struct facts *f = &t->member[m].facts;
         if (check_room(p, t, f, t->n_members, err) != 0 || check_blocks(p, t, f, err) != 0 ||
