@@ -94,6 +94,11 @@ wrong 1 "--filename is fio's and not taken here: it says what is measured" run n
 wrong 1 "--filename is fio's" run null: --filename /dev/sda
 wrong 1 "--ioengine is fio's" run null: --ioengine=libaio --direct=1
 wrong 1 "--direct=0 is not taken here (only direct=1)" run null: --direct=0
+wrong 1 "--nrfiles=8 is not taken here (only nrfiles=1): several files are members" run null: --nrfiles 8
+wrong 1 "--verify=crc32c is not taken here" run --verify crc32c null:
+wrong 1 "--rate=1m is not taken here" run --rate 1m null:
+wrong 1 "--fallocate is fio's and has no value (what follows it, null:, is none)" run --fallocate null:
+wrong 1 "--write_bw_log is fio's and has no value (what follows it, $tmp/p.ini," run --write_bw_log "$tmp/p.ini" null:
 wrong 1 "--name stands twice" run null: --name a --rw read --name b --rw write
 wrong 1 "--name names one pattern" run quick null: --name a
 wrong 1 "the command line: pattern '4k random read': size=2k is smaller" run quick null: --size 2k
@@ -108,6 +113,11 @@ quick_plan() { run run null: --dry-run "$@"; }
 quick_plan --group_reporting --direct 1 --end_fsync 1 --runtime 1 && grep -q 'direct has no effect here' "$tmp/err" &&
   grep -q 'end_fsync=1' "$tmp/out" && grep -q '\[1m sequential write\]' "$tmp/out"
 report "fio's words, and a switch with its value" $?
+quick_plan --fallocate none --write_bw_log x --file_service_type random --random-generator lfsr --percentile_list 99:99.9 \
+  --eta never --log_avg_msec 500 --unified_rw_reporting mixed --clocksource cpu --thread --invalidate 1 &&
+  grep -qF -- '--fallocate=none has no effect here' "$tmp/err" && [ "$(grep -c 'no effect here' "$tmp/err")" -eq 11 ] &&
+  grep -q '\[1m sequential write\]' "$tmp/out"
+report "fio's words with their values behind a blank" $?
 quick_plan && ! grep -q . "$tmp/err" && grep -q 'size=4g' "$tmp/out"
 report "run null: works as it is" $?
 quick_plan --sync dsync --size 64m && ! grep -q . "$tmp/err"
