@@ -144,6 +144,10 @@ report "a changed pattern is called so" $?
 run run --name test --rw write $quick null: -q && grep -q '^test *null' "$tmp/out"
 report "--name" $?
 
+run run 'null:?errors=200000' --rw randread $quick --iodepth 8 -q --verbose
+[ $? -eq 2 ] && ! grep -q 'on the wire' "$tmp/out"
+report "what failed is not split on a wire that is none" $?
+
 # A full disk under --json does not end the plan; the last good file stays, and it is said once.
 run run null: quick $quick --json /dev/full -q
 got=$?
