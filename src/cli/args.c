@@ -86,7 +86,7 @@ static const char *nearest_of(const struct command *command, const char *name) {
     for (const struct option_entry *e = pattern_options; command->pattern_keys && e->name && n < KNOWN_MAX; e++)
         known[n++] = e->name;
     known[n] = NULL;
-    return text_nearest(name, known);
+    return option_nearest_name(name, known);
 }
 
 static int unknown(const struct command *command, const struct option_word *o, const char *word, struct err *err) {
