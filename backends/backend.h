@@ -58,6 +58,7 @@ struct facts {
     uint32_t mem_align;         /* of buffers; a power of two, 1 where anything goes */
     uint32_t max_io;            /* bytes of the largest I/O that goes out as one request; larger ones are refused by the plan */
     uint32_t max_depth;         /* per context; 0: no limit of its own */
+    bool kernel_aio;            /* each request of a context is one of fs.aio-max-nr, which this client's programs share */
     bool read_only;             /* would refuse writes */
     enum answer dpofua;         /* can a single write be made durable (FUA, stable WRITE, RWF_DSYNC)? */
     enum answer volatile_cache; /* is a plain completed write in a volatile cache (WCE, queue/write_cache)? */

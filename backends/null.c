@@ -440,7 +440,8 @@ static int null_reap(struct context *c, struct completion *out, unsigned max, un
 }
 
 static void null_counters(struct context *c, struct kv *out) {
-    kv_uint(out, "wire_ios", c->completed);
+    uint64_t failed = c->errors < c->completed ? c->errors : c->completed;
+    kv_uint(out, "wire_ios", c->completed - failed); /* there is no wire: those that ended well */
     if (c->conf.errors) kv_uint(out, "injected_errors", c->errors);
     if (c->conf.shorts) kv_uint(out, "injected_shorts", c->shorts);
 }

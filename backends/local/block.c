@@ -280,6 +280,7 @@ static int block_open(const struct open_how *how, struct handle **out, struct fa
     f->rdev = st.st_rdev;
     f->delay_ns = conf->delay;
     snprintf(f->engine, sizeof f->engine, "%s O_DIRECT", engine_names[conf->engine]);
+    f->kernel_aio = conf->engine != ENGINE_IO_URING;
     blockdev_facts(SYS, st.st_rdev, f);
     dm_facts(SYS, "/dev/mapper/control", st.st_rdev, f);
     if (!conf->direct) buffered_facts(f);

@@ -237,6 +237,17 @@ static int choose_direct(struct opening *o, struct handle *h, struct facts *f, s
     return 0;
 }
 
+/* Before there is a file that could be asked: where it does not take O_DIRECT, threads will serve it. */
+static bool may_use_aio(const struct file_conf *conf) {
+#ifdef HAVE_LIBAIO
+    return conf->direct != FILE_DIRECT_NO &&
+           (conf->engine == FILE_ENGINE_AUTO || conf->engine == FILE_ENGINE_LIBAIO);
+#else
+    (void)conf;
+    return false;
+#endif
+}
+
 static int choose_engine(struct opening *o, struct handle *h, struct facts *f, struct err *err) {
     h->uring = o->conf->engine == FILE_ENGINE_IO_URING;
 #ifdef HAVE_LIBAIO
@@ -252,6 +263,7 @@ static int choose_engine(struct opening *o, struct handle *h, struct facts *f, s
     snprintf(f->engine, sizeof f->engine, "%s %s", h->threads ? "helper threads" : h->uring ? "io_uring" : "libaio",
              h->direct ? "O_DIRECT" : "page cache");
     kv_bool(&f->negotiated, "o_direct", h->direct);
+    f->kernel_aio = !h->threads && !h->uring;
     if (!h->threads) return 0;
     f->max_depth = HELPERS_MAX;
     kv_text(&f->warnings, "helper-threads",
@@ -338,6 +350,7 @@ static int open_all(struct opening *o, struct handle *h, struct facts *f, struct
     f->exists = h->fd >= 0;
     if (!f->exists) {
         f->block = f->mem_align = 1;
+        f->kernel_aio = may_use_aio(o->conf);
         f->read_only = faccessat(h->dir, ".", W_OK, AT_EACCESS) < 0;
         common_facts(o, h, f);
         return 0;

@@ -34,6 +34,26 @@ uint64_t limits_thread_bytes(void) {
     return getrlimit(RLIMIT_STACK, &r) || r.rlim_cur == RLIM_INFINITY ? STACK_USUAL : r.rlim_cur;
 }
 
+static uint64_t proc_number(const char *path) {
+    unsigned long long n;
+    FILE *f = fopen(path, "re");
+    if (!f || fscanf(f, "%llu", &n) != 1) n = UINT64_MAX;
+    if (f) fclose(f);
+    return n;
+}
+
+uint64_t limits_aio_left(void) {
+    uint64_t most = proc_number("/proc/sys/fs/aio-max-nr"), used = proc_number("/proc/sys/fs/aio-nr");
+    if (most == UINT64_MAX || used == UINT64_MAX) return UINT64_MAX;
+    return most > used ? most - used : 0;
+}
+
+/* "LIBRARY: EAGAIN" and the like: the word, and one of the reasons behind it. */
+static bool says(const char *msg, const char *word, int error) {
+    const char *at = strstr(msg, word);
+    return at && strstr(at, strerrordesc_np(error));
+}
+
 static void add_limit(struct err *err, const char *what, int resource, unsigned unit, const char *command) {
     struct rlimit r;
     char limit[60] = "not limited";
@@ -50,7 +70,15 @@ bool limits_blame(struct err *err) {
     if (strstr(msg, "(this client is short of")) return true;
     if (strstr(msg, strerrordesc_np(EMFILE)) || strstr(msg, strerrordesc_np(ENFILE)))
         add_limit(err, "open files", RLIMIT_NOFILE, 1, "ulimit -n");
-    else if (strstr(msg, "cannot start worker thread"))
+    else if (says(msg, "io_setup ", EAGAIN)) {
+        size_t n = strlen(msg);
+        snprintf(err->msg + n, sizeof err->msg - n,
+                 " (this client is short of asynchronous requests, fs.aio-max-nr leaves %llu; the target is not to blame)",
+                 (unsigned long long)limits_aio_left());
+        err->status = STATUS_USAGE;
+    } else if (says(msg, "io_uring ", ENOMEM) && strstr(msg, "locked memory"))
+        add_limit(err, "locked memory", RLIMIT_MEMLOCK, 1024, "ulimit -l");
+    else if (strstr(msg, "cannot start worker thread") || says(msg, "helper threads: ", EAGAIN))
         add_limit(err, "threads, or of memory for them", RLIMIT_NPROC, 1, "ulimit -u");
     else if (strstr(msg, "no memory") || strstr(msg, "out of memory") || strstr(msg, strerrordesc_np(ENOMEM)))
         add_limit(err, "memory", RLIMIT_AS, 1024, "ulimit -v");

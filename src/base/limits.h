@@ -15,7 +15,9 @@ void limits_prepare(void);
 uint64_t limits_address_space_left(void);
 /* Bytes of address space that one more thread takes. */
 uint64_t limits_thread_bytes(void);
-/* Is this message one of descriptors, memory or threads that the client lacks? Then its limit is added, and the status is
+/* Requests of the kernel's asynchronous I/O that fs.aio-max-nr leaves for all programs of this client; UINT64_MAX: unknown. */
+uint64_t limits_aio_left(void);
+/* Is this message one of descriptors, memory, threads or requests that the client lacks? Then its limit is added, and the status is
  * USAGE. */
 bool limits_blame(struct err *err);
 

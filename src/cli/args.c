@@ -86,7 +86,7 @@ static const char *nearest_of(const struct command *command, const char *name) {
     for (const struct option_entry *e = pattern_options; command->pattern_keys && e->name && n < KNOWN_MAX; e++)
         known[n++] = e->name;
     known[n] = NULL;
-    return text_nearest(name, known);
+    return option_nearest_name(name, known);
 }
 
 static int unknown(const struct command *command, const struct option_word *o, const char *word, struct err *err) {
@@ -163,15 +163,25 @@ static int add_key(struct args *args, const char *key, const char *value, struct
     return 0;
 }
 
+/* A target or a pattern file where a word of fio's has its value: nobody knows which of the two is meant. */
+static bool is_in_the_way(const char *word) {
+    static const struct option_entry any = {.name = ""};
+    return is_swallowed(&any, word) || text_glob("*.ini", word);
+}
+
 /* fio's words get the answer that a pattern file gives them: a note, or the reason why not. */
 static int take_fios(const struct option_word *o, int argc, char **argv, int *i, struct args *args, struct err *err) {
-    const char *value = o->value;
-    char note[600], **all = realloc(args->notes, (args->n_notes + 1) * sizeof *all);
+    const char *value = o->value, *next = *i + 1 < argc && argv[*i + 1][0] != '-' ? argv[*i + 1] : NULL;
+    bool flag = pattern_is_fios_switch(o->name), in_the_way = !value && next && !flag && is_in_the_way(next);
+    char note[600], shown[200], **all = realloc(args->notes, (args->n_notes + 1) * sizeof *all);
     if (!all) return err_set(err, STATUS_USAGE, "out of memory");
     args->notes = all;
-    if (!value && *i + 1 < argc && is_switch(argv[*i + 1])) value = argv[++*i];
+    if (!value && next && (flag ? is_switch(next) : !in_the_way)) value = argv[++*i];
     if (pattern_set(NULL, o->name, value, note, sizeof note, err))
         return err_set(err, err->status, "--%s", err->msg); /* which begins with the name */
+    if (in_the_way)
+        return err_set(err, STATUS_USAGE, "--%s is fio's and has no value (what follows it, %s, is none): leave it out",
+                       o->name, show_word(shown, sizeof shown, next));
     if (note[0] && asprintf(&all[args->n_notes], "--%s", note) >= 0) args->n_notes++;
     return 0;
 }

@@ -265,9 +265,14 @@ static enum status execute(struct run_plan *r) {
 enum status cmd_run(struct args *args) {
     struct run_plan plan;
     enum status status = run_plan_make(&plan, args);
-    if (status == STATUS_OK && args->options.dry_run)
+    bool refused = plan.report.refused > 0;
+    if (args->options.dry_run && (status == STATUS_OK || refused)) {
         plan_text_print(&plan.plan, &plan.report, args->options.json, args->options.verbose, stdout);
-    else if (status == STATUS_OK)
+        fflush(stdout); /* the plan stands above what it lacks */
+    }
+    if (refused)
+        run_plan_say_refused(&plan);
+    else if (status == STATUS_OK && !args->options.dry_run)
         status = execute(&plan);
     if (status == STATUS_OK && plan.lost) status = STATUS_TARGET;
     run_plan_free(&plan);

@@ -111,14 +111,18 @@ static void print_targets(const struct plan *plan, bool verbose, FILE *out) {
                 plan_text_shared(plan, plan->same, shared, sizeof shared));
 }
 
-static void print_writing(const struct safety_report *report, const char *json, FILE *out) {
+static void print_writing(const struct plan *plan, const struct safety_report *report, const char *json, FILE *out) {
     fputs("\nWhat would be written\n", out);
     bool any = false;
     for (size_t i = 0; i < report->n; i++) {
         const struct safety_decision *d = &report->decision[i];
         if (d->verdict == SAFETY_READ) continue;
         any = true;
-        fprintf(out, "  %s\n", d->text);
+        if (d->verdict == SAFETY_REFUSED) /* that is an error, and is said as one */
+            fprintf(out, "  %s: nothing, as it stands: refused (why, and what would do, is said behind the plan)\n",
+                    plan->targets[d->target]->label);
+        else
+            fprintf(out, "  %s\n", d->text);
     }
     if (!any) fputs("  nothing on the targets: they are only read\n", out);
     char name[300];
@@ -160,7 +164,7 @@ void plan_text_print(const struct plan *plan, const struct safety_report *report
     plan_text_duration(plan, duration, sizeof duration);
     fprintf(out, "%s\n", duration);
     print_targets(plan, verbose, out);
-    print_writing(report, json, out);
+    print_writing(plan, report, json, out);
     fprintf(out, "\nPatterns%s\n", verbose ? "" : ": the load, and the keys that are not default (--verbose shows all)");
     for (size_t i = 0; i < plan->patterns.n; i++) print_pattern(&plan->patterns.pattern[i], verbose, out);
     print_order(plan, out);

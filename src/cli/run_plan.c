@@ -42,6 +42,14 @@ static int load_file(struct run_plan *r, const char *file, const char *const *di
     return rc;
 }
 
+/* What is no pattern file may be a target that is not written as one. */
+static int load_word(struct run_plan *r, const char *word, const char *const *dirs, struct err *err) {
+    struct err why;
+    if (load_file(r, word, dirs, false, err) == 0) return 0;
+    if (words_explain_pattern(word, &why)) *err = why;
+    return -1;
+}
+
 /* --read-only leaves the reading patterns. */
 static int drop_writers(struct run_plan *r, struct err *err) {
     struct pattern_set *set = &r->plan.patterns;
@@ -75,7 +83,7 @@ static int load_patterns(struct run_plan *r, struct err *err) {
     const struct options *o = &r->args->options;
     dirs_of_patterns(dirs);
     for (size_t i = 0; i < r->words.n_patterns; i++)
-        if (load_file(r, r->words.pattern[i], dirs, false, err)) return -1;
+        if (load_word(r, r->words.pattern[i], dirs, err)) return -1;
     for (size_t i = 0; i < o->pattern_files.n; i++)
         if (load_file(r, o->pattern_files.item[i], dirs, true, err)) return -1;
     if (!r->words.n_patterns && !o->pattern_files.n && load_default(r, dirs, err)) return -1;
@@ -179,6 +187,15 @@ static uint64_t random_seed(void) {
     return seed;
 }
 
+/* --time is a number of rounds, too. */
+static int check_time(const struct run_plan *r, struct err *err) {
+    for (size_t i = 0; r->args->options.time && i < r->args->n_keys; i++)
+        if (!strcmp(r->args->keys[i].key, "rounds"))
+            return err_set(err, STATUS_USAGE, "--time runs as many rounds as fit into it, --rounds %s says how many: give one of "
+                           "the two", r->args->keys[i].value);
+    return 0;
+}
+
 static int resolve(struct run_plan *r, struct err *err) {
     const struct options *o = &r->args->options;
     r->plan.nonce = (uint32_t)random_seed();
@@ -262,15 +279,17 @@ static enum status examine(struct run_plan *r) {
     r->plan.warm_instead_of_asis = sameness_any(&r->report.same);
     if (r->wish.writes) say_sameness(r);
     if (!refused) return STATUS_OK;
-    if (!r->report.refused) return complain(&err);
+    return r->report.refused ? err.status : complain(&err);
+}
+
+void run_plan_say_refused(const struct run_plan *r) {
     for (size_t i = 0; i < r->report.n; i++) {
-        struct err refusal = {.status = err.status};
+        struct err refusal = {.status = STATUS_USAGE};
         if (r->report.decision[i].verdict != SAFETY_REFUSED) continue;
         snprintf(refusal.msg, sizeof refusal.msg, "%s", r->report.decision[i].text);
         complain(&refusal);
     }
     hint_labels(r);
-    return err.status;
 }
 
 static void announce(const struct run_plan *r) {
@@ -297,13 +316,22 @@ static void first_looks(struct run_plan *r) {
     }
 }
 
+/* Is one of the words meant to be one? */
+static int no_target(struct run_plan *r, struct err *err) {
+    const char *dirs[DIRS_MAX];
+    dirs_of_patterns(dirs);
+    for (size_t i = 0; i < r->words.n_patterns; i++)
+        if (load_word(r, r->words.pattern[i], dirs, err)) return -1;
+    return err_set(err, STATUS_USAGE,
+                   "no target: add nfs://HOST/EXPORT/PATH, iscsi://HOST/IQN/LUN, /dev/NAME or /PATH "
+                   "(samedisk --help)");
+}
+
 static int read_line(struct run_plan *r, struct err *err) {
     const struct options *o = &r->args->options;
     if (words_sort(r->args->words, r->args->n_words, &r->words, err)) return -1;
-    if (!r->words.n_targets)
-        return err_set(err, STATUS_USAGE,
-                       "no target: add nfs://HOST/EXPORT/PATH, iscsi://HOST/IQN/LUN, /dev/NAME or /PATH "
-                       "(samedisk --help)");
+    if (check_time(r, err)) return -1;
+    if (!r->words.n_targets) return no_target(r, err);
     if (o->json && !strcmp(o->json, "-"))
         return err_set(err, STATUS_USAGE, "--json -: use --format json for the result on standard output");
     for (size_t i = 0; i < o->note.n; i++)

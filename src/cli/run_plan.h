@@ -28,8 +28,11 @@ struct run_plan {
     int64_t said_looking;          /* when it was said that a range is being looked at */
 };
 
-/* Errors are printed (complain), notes too unless --quiet; the exit status is returned. run_plan_free in any case. */
+/* Errors are printed (complain), notes too unless --quiet; the exit status is returned. run_plan_free in any case.
+ * One thing is not printed: that the plan, which is whole then, was refused (report.refused). */
 enum status run_plan_make(struct run_plan *r, struct args *args);
+/* Each refusal, with what to type. */
+void run_plan_say_refused(const struct run_plan *r);
 void run_plan_free(struct run_plan *r);
 
 /* A note for the user on stderr, unless --quiet. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/text.h"
@@ -134,6 +135,19 @@ static bool has_secret(const struct backend *backend, const struct url *url) {
     return url->password != NULL;
 }
 
+/* A new file whose name ends in "?KEY=VALUE" is not what anybody means. */
+static int check_bare_path(const struct url *url, const struct backend *backend, const char *shown, struct err *err) {
+    const char *query = strchr(url->path, '?');
+    char key[64];
+    if (strcmp(url->scheme, "/") != 0 || !query || access(url->path, F_OK) == 0) return 0;
+    size_t n = strcspn(query + 1, "=");
+    if (!query[1 + n] || n == 0 || n >= sizeof key) return 0;
+    snprintf(key, sizeof key, "%.*s", (int)n, query + 1);
+    if (!option_find(backend->options, key)) return 0;
+    return err_set(err, STATUS_USAGE, "%s: a bare path has no keys behind it: write file:%s, or --set LABEL.KEY=VALUE", shown,
+                   shown);
+}
+
 /* `file`: the number of it, where the URL stands for several; else -1. */
 static int add_member(struct targets *out, struct target *t, const char *text, int file, struct err *err) {
     struct url url;
@@ -145,7 +159,7 @@ static int add_member(struct targets *out, struct target *t, const char *text, i
         goto done;
     }
     const struct backend *backend = backend_for_url(&url, err);
-    if (!backend) goto done;
+    if (!backend || (!strcmp(backend->name, "file") && check_bare_path(&url, backend, shown, err))) goto done;
     if (t->n_members == TARGET_MEMBERS) {
         err_set(err, STATUS_USAGE, "%s: more than %d members", t->label, TARGET_MEMBERS);
         goto done;

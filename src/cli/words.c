@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/words.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "base/url.h"
@@ -109,6 +111,23 @@ static int explain(const char *word, bool labelled, const char *shown, struct er
     return err_set(err, STATUS_USAGE, "%s: neither a target nor the name of a pattern file", shown);
 }
 
+bool words_explain_pattern(const char *word, struct err *err) {
+    char shown[200], folder[PATH_MAX], path[PATH_MAX + 200];
+    struct stat st;
+    show_word(shown, sizeof shown, word);
+    if (is_pattern_file(word)) return false;
+    if (strchr(word, '\\')) {
+        err_set(err, STATUS_USAGE, "%s: neither a target nor a pattern file: Windows shares (SMB) are not measured; a file on NFS "
+                "is nfs://HOST/EXPORT/PATH", shown);
+        return true;
+    }
+    if (strchr(word, '/') || stat(word, &st) || S_ISDIR(st.st_mode) || !getcwd(folder, sizeof folder)) return false;
+    snprintf(path, sizeof path, "%s/%s", strcmp(folder, "/") ? folder : "", word);
+    err_set(err, STATUS_USAGE, "%s: no pattern file that ships, but a file in this folder. Is it a target? write its whole path, "
+            "%s. Is it a pattern file? write -p %s", shown, text_safe(folder, sizeof folder, path, SIZE_MAX), shown);
+    return true;
+}
+
 /* A name of a pattern file that ships is a plain word. */
 static bool is_pattern_name(const char *word) {
     return !strpbrk(word, "/:=@?&") && strcmp(word, "null") != 0;
@@ -119,6 +138,12 @@ static int sort_word(const char *word, struct words *out, struct err *err) {
     char label[64], shown[200];
     const char *url = behind_label(word, label);
     show_word(shown, sizeof shown, word);
+    size_t n = strlen(shown);
+    if (n && shown[n - 1] == ':' && n + 2 < sizeof shown) { /* another colon follows */
+        memmove(shown + 1, shown, n);
+        memcpy(shown + n + 1, "'", 2);
+        shown[0] = '\'';
+    }
     if (url && url_is_target(url)) {
         memcpy(t->label, label, sizeof t->label);
         t->label_is_own = true;

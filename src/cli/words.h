@@ -23,6 +23,9 @@ struct words {
 
 /* Errors (USAGE) for words that are neither, with what was probably meant. */
 int words_sort(char *const *words, size_t n, struct words *out, struct err *err);
+/* A word that was taken for the name of a pattern file, and is none: true with what was probably meant in `err`; false: nothing
+ * is to be added. */
+bool words_explain_pattern(const char *word, struct err *err);
 /* Automatic labels: the backend's name, then with -2, -3 ...; never one that is in use. `name_of` tells the backend. */
 int words_label(struct words *w, const char *(*name_of)(const char *url, struct err *err), struct err *err);
 void words_free(struct words *w);

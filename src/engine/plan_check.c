@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/plan_check.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "engine/cpu.h"
 #include "pattern/stream.h"
@@ -20,29 +22,50 @@ static const char *amount(char *buf, size_t len, uint64_t bytes) {
     return buf;
 }
 
-/* What would do. */
-static const char *smaller_size(const struct pattern *p, uint64_t size, char *buf, size_t len) {
-    char most[40], block[40];
-    uint64_t evict = p->cache == CACHE_COLD ? p->evict : 0, least = pattern_max_io(p);
-    if (pattern_sequential(p)) least = pattern_step(p) * p->numjobs;
-    if (size < least) {
-        snprintf(buf, len, "no smaller --size helps, as it takes at least %s: use smaller blocks or another target",
-                 amount(block, sizeof block, least));
-    } else if (size < p->offset + evict + least) {
-        snprintf(buf, len, "no smaller --size helps: give a smaller --%s", p->offset + least > size ? "offset" : "evict");
-    } else {
-        uint64_t rest = size - p->offset - evict;
-        units_size(most, sizeof most, rest - rest % (least < 4096 ? 512 : 4096));
-        snprintf(buf, len, "give a smaller --size, at most %s", most);
+static uint64_t least_size(const struct pattern *p) {
+    return pattern_sequential(p) ? pattern_step(p) * p->numjobs : pattern_max_io(p);
+}
+
+/* --size is for all patterns: one that `size` bytes are too few for, and that needs the most; NULL: none. */
+static const struct pattern *needs_more(const struct plan *plan, uint64_t size) {
+    const struct pattern *most = NULL;
+    for (size_t i = 0; i < plan->patterns.n; i++) {
+        const struct pattern *p = &plan->patterns.pattern[i];
+        if (least_size(p) > size && (!most || least_size(p) > least_size(most))) most = p;
     }
+    return most;
+}
+
+/* What would do. */
+static const char *smaller_size(const struct plan *plan, const struct pattern *p, uint64_t size, char *buf, size_t len) {
+    char most[40], block[40], name[80];
+    uint64_t evict = p->cache == CACHE_COLD ? p->evict : 0, least = least_size(p);
+    if (size < least) {
+        snprintf(buf, len, "no smaller --size helps, as it takes at least %s: use smaller blocks (--bs) or a larger target",
+                 amount(block, sizeof block, least));
+        return buf;
+    }
+    if (size < p->offset + evict + least) {
+        snprintf(buf, len, "no smaller --size helps: give a smaller --%s", p->offset + least > size ? "offset" : "evict");
+        return buf;
+    }
+    uint64_t rest = size - p->offset - evict;
+    rest -= rest % (rest - rest % 4096 < least ? 512 : 4096);
+    const struct pattern *other = needs_more(plan, rest);
+    if (other)
+        snprintf(buf, len, "no smaller --size helps, as '%s' takes at least %s: leave it out (--only GLOB), use smaller blocks "
+                 "(--bs) or a larger target", text_safe(name, sizeof name, other->name, SIZE_MAX),
+                 amount(block, sizeof block, least_size(other)));
+    else
+        snprintf(buf, len, "give a smaller --size, at most %s", units_size(most, sizeof most, rest));
     return buf;
 }
 
-static int check_room(const struct pattern *p, const struct target *t, const struct facts *f, unsigned members,
+static int check_room(const struct plan *plan, const struct pattern *p, const struct target *t, const struct facts *f,
                       struct err *err) {
-    char want[40], have[40], offset[32], help[120];
+    char want[40], have[40], offset[32], help[400];
     uint64_t end = p->offset + p->size + (p->cache == CACHE_COLD ? p->evict : 0);
-    uint64_t size = t->handle ? t->facts.size : f->size * members;
+    uint64_t size = t->handle ? t->facts.size : f->size * t->n_members;
     if (!f->exists || end <= size) return 0;
     amount(want, sizeof want, end);
     amount(have, sizeof have, size);
@@ -51,7 +74,7 @@ static int check_room(const struct pattern *p, const struct target *t, const str
                    "pattern '%s' needs %s (offset %s + size%s), but target '%s' has only %s: %s; "
                    "samedisk never grows what exists",
                    p->name, want, offset, p->cache == CACHE_COLD ? " + evict" : "", t->label, have,
-                   smaller_size(p, size, help, sizeof help));
+                   smaller_size(plan, p, size, help, sizeof help));
 }
 
 static int check_blocks(const struct pattern *p, const struct target *t, const struct facts *f, struct err *err) {
@@ -130,6 +153,19 @@ static int check_memory(const struct pattern *p, struct err *err) {
         p->name, want, have);
 }
 
+/* Beyond it no context can be had, and the next program finds none either. */
+static int check_requests(const struct pattern *p, const struct target *t, struct err *err) {
+    uint64_t need = 0, left = limits_aio_left();
+    for (unsigned m = 0; m < t->n_members; m++)
+        if (t->member[m].facts.kernel_aio) need += p->numjobs * p->iodepth;
+    if (need <= left) return 0;
+    return err_set(err, STATUS_USAGE,
+                   "pattern '%s': numjobs x iodepth%s is %llu asynchronous requests on target '%s', and this client has %llu "
+                   "left (fs.aio-max-nr less fs.aio-nr): use a smaller --iodepth or --numjobs, or raise it (sysctl -w "
+                   "fs.aio-max-nr=%llu)", p->name, t->n_members > 1 ? " x members" : "", (unsigned long long)need, t->label,
+                   (unsigned long long)left, (unsigned long long)(need + (64u << 10)));
+}
+
 static int check_cpus(const struct pattern *p, struct err *err) {
     char usable[200];
     for (unsigned i = 0; i < p->cpus.n; i++)
@@ -150,10 +186,10 @@ int plan_check_stream(const struct pattern *p, struct err *err) {
 }
 
 int plan_check_target(const struct plan *plan, const struct pattern *p, const struct target *t, struct err *err) {
-    if (check_memory(p, err) != 0 || check_cpus(p, err) != 0) return -1;
+    if (check_memory(p, err) != 0 || check_requests(p, t, err) != 0 || check_cpus(p, err) != 0) return -1;
     for (unsigned m = 0; m < t->n_members; m++) {
         const struct facts *f = &t->member[m].facts;
-        if (check_room(p, t, f, t->n_members, err) != 0 || check_blocks(p, t, f, err) != 0 ||
+        if (check_room(plan, p, t, f, err) != 0 || check_blocks(p, t, f, err) != 0 ||
             check_limits(p, t, f, err) != 0 || check_writes(plan, p, t, f, err) != 0)
             return -1;
     }

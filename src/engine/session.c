@@ -69,8 +69,16 @@ static void lose(struct session *s, struct target *t, const struct err *err) {
     place->lost_in = s->progress.round;
     text_safe(t->lost_reason, sizeof t->lost_reason, reason, strlen(reason));
     if (may_come_back(s, place) && s->progress.round < s->plan->rounds)
-        say(s, "%s: lost: %s; it is tried once more in each later round", t->label, t->lost_reason);
+        say(s, "%s: %s: %s; it is tried once more in each later round", t->label,
+            err->status == STATUS_IO ? "cannot be measured" : "lost", t->lost_reason);
     note(s, err->status == STATUS_IO ? STATUS_IO : STATUS_TARGET, err);
+}
+
+/* What this client lacks is no loss of the target's: its runs have errors. */
+static void give_up(struct session *s, struct target *t, struct err *err) {
+    if (limits_blame(err)) err->status = STATUS_IO;
+    place_of(s, t)->unprepared = err->status == STATUS_IO;
+    lose(s, t, err);
 }
 
 static bool one_kind_of_data(const struct session *s) {
@@ -216,10 +224,7 @@ static int prepare_target(struct session *s, unsigned i) {
     s->place[i].prepare_ns = clock_now(s->clock) - from;
     if (result < 0 && *s->interrupted) result = 1; /* what was given up for that is no fault of the target's */
     s->place[i].prepared = result == 0 && !t->lost;
-    if (result < 0) {
-        s->place[i].unprepared = err.status == STATUS_IO;
-        lose(s, t, &err);
-    }
+    if (result < 0) give_up(s, t, &err);
     return result > 0;
 }
 
@@ -250,7 +255,7 @@ static int flush_dirty(struct session *s, struct record *r, struct err *err) {
         s->place[i].dirty = false;
         if (settle_flush(t, &ns, err) != 0) {
             if (*s->interrupted) return 1;
-            lose(s, t, err); /* of the earlier run's target; the next one may still be well */
+            give_up(s, t, err); /* of the earlier run's target; the next one may still be well */
             continue;
         }
         r->flush_ns += ns;

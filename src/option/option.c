@@ -25,6 +25,15 @@ const struct option_entry *option_find(const struct option_entry *table, const c
     return NULL;
 }
 
+/* "rwmix": what is left out at the end counts for no typing mistakes. */
+const char *option_nearest_name(const char *key, const char *const *names) {
+    const char *near = text_nearest(key, names);
+    size_t len = strlen(key);
+    for (size_t i = 0; !near && len >= 4 && names[i]; i++)
+        if (strncmp(names[i], key, len) == 0) near = names[i];
+    return near;
+}
+
 const char *option_nearest(const struct option_entry *table, const char *key) {
     const char *names[NEAREST_KEYS + 1];
     size_t n = 0;
@@ -34,7 +43,7 @@ const char *option_nearest(const struct option_entry *table, const char *key) {
         if (n < NEAREST_KEYS && e->alias) names[n++] = e->alias;
     }
     names[n] = NULL;
-    return text_nearest(key, names);
+    return option_nearest_name(key, names);
 }
 
 /* ---- numbers ---- */

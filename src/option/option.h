@@ -47,6 +47,8 @@ int option_defaults(const struct option_entry *table, void *conf, struct err *er
 int option_set(const struct option_entry *table, void *conf, const char *key, const char *value, struct err *err);
 const struct option_entry *option_find(const struct option_entry *table, const char *key); /* NULL: unknown */
 const char *option_nearest(const struct option_entry *table, const char *key);             /* NULL: none near */
+/* The same of a NULL-terminated list. */
+const char *option_nearest_name(const char *key, const char *const *names);
 /* The effective value as text that parses back, into buf. False if unset (NULL text, CUSTOM that says so), secret, or
  * too long for buf: what is cut does not parse back. */
 bool option_show(const struct option_entry *e, const void *conf, char *buf, size_t len);

@@ -2,6 +2,7 @@
 /* Keys that people bring along and that are no keys of a pattern: fio's that change nothing here, fio's that would
  * change the meaning, and those that belong to a target. Each is answered with the reason. */
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,6 +122,12 @@ static const struct foreign_key foreign_keys[] = {
     {"cpumask", NULL, NULL, "cpus_allowed= takes a list of CPUs"},
     {NULL, NULL, NULL, NULL}};
 
+static const char *const foreign_switches[] = {
+    "direct", "buffered", "group_reporting", "thread", "threads", "invalidate", "randrepeat", "allrandrepeat",
+    "refill_buffers", "scramble_buffers", "minimal", "showcmd", "parse_only", "per_job_logs", "*_percentiles",
+    "disk_util", "gtod_reduce", "create_serialize", "create_on_open", "exitall", "exitall_on_error", "new_group",
+    "fill_device", "do_verify", "bs_unaligned", "fsync_on_close", "dedupe_global", NULL};
+
 const char *const foreign_access_keys[] = {"engine",
                                            "nconnect",
                                            "rsize",
@@ -199,7 +206,9 @@ static int foreign_answer(const struct foreign_key *f, const char *key, const ch
     char safe[64];
     bool any = f->harmless && strcmp(f->harmless, "*") == 0;
     if (any || (f->harmless && strcmp(f->harmless, value ? value : "1") == 0)) {
-        if (f->note) snprintf(note, len, "%s has no effect here: %s", key, f->note);
+        bool shown = any && value && !pattern_is_fios_switch(key); /* that it was taken for its value must be seen */
+        text_safe(safe, sizeof(safe), shown ? value : "", SIZE_MAX);
+        if (f->note) snprintf(note, len, "%s%s%s has no effect here: %s", key, shown ? "=" : "", safe, f->note);
         return 0;
     }
     if (!f->harmless) return err_set(err, STATUS_USAGE, "%s is fio's and not taken here: %s", key, f->why);
@@ -207,11 +216,25 @@ static int foreign_answer(const struct foreign_key *f, const char *key, const ch
                    value ? text_safe(safe, sizeof(safe), value, strlen(value)) : "", key, f->harmless, f->why);
 }
 
+/* With '_' where `key` has '-'; false: longer than any. */
+static bool foreign_word(const char *key, char word[64]) {
+    size_t n = strlen(key);
+    if (n >= 64) return false;
+    for (size_t i = 0; i <= n; i++) word[i] = key[i] == '-' ? '_' : key[i];
+    return true;
+}
+
+bool pattern_is_fios_switch(const char *key) {
+    char word[64];
+    if (!foreign_word(key, word)) return false;
+    for (const char *const *s = foreign_switches; *s; s++)
+        if (text_glob(*s, word)) return true;
+    return false;
+}
+
 bool pattern_is_fios(const char *key) {
     char word[64];
-    size_t n = strlen(key);
-    if (n >= sizeof(word)) return false;
-    for (size_t i = 0; i <= n; i++) word[i] = key[i] == '-' ? '_' : key[i];
+    if (!foreign_word(key, word)) return false;
     for (const struct foreign_key *f = foreign_keys; f->name; f++)
         if (text_glob(f->name, word)) return true;
     return false;
@@ -219,10 +242,8 @@ bool pattern_is_fios(const char *key) {
 
 int foreign_set(const char *key, const char *value, char *note, size_t len, struct err *err) {
     char word[64];
-    size_t n = strlen(key);
     note[0] = '\0';
-    if (n >= sizeof(word)) return foreign_unknown(key, err);
-    for (size_t i = 0; i <= n; i++) word[i] = key[i] == '-' ? '_' : key[i];
+    if (!foreign_word(key, word)) return foreign_unknown(key, err);
     for (const struct foreign_key *f = foreign_keys; f->name; f++)
         if (text_glob(f->name, word)) return foreign_answer(f, word, value, note, len, err);
     for (const char *const *a = foreign_access_keys; *a; a++) {

@@ -264,7 +264,13 @@ void pattern_remarks(const struct pattern *p, uint64_t keys, char *note, size_t 
         pattern_note(note, len, "fsync has no effect: nothing is written");
     if (keys_given(&asked, "end_fsync") && p->end_fsync && !writes)
         pattern_note(note, len, "end_fsync has no effect: nothing is written");
-    if (keys_given(&asked, "buffer_compress_percentage") && p->data.compress == 100)
+    const struct { const char *key; bool set; } data[] = {{"zero_buffers", p->data.zeros && p->data.compress != 100},
+                                                          {"dedupe_percentage", p->data.dedupe > 0},
+                                                          {"buffer_compress_percentage", p->data.compress > 0}};
+    for (unsigned i = 0; !writes && p->prepare != PREPARE_FILL && i < 3; i++)
+        if (keys_given(&asked, data[i].key) && data[i].set)
+            pattern_note(note, len, "%s has no effect on what is read: it says what is written", data[i].key);
+    if (keys_given(&asked, "buffer_compress_percentage") && p->data.compress == 100 && writes)
         pattern_note(note, len, "buffer_compress_percentage=100 is zero_buffers=1");
     if (keys_given(&asked, "rate_backlog") && !p->rate_iops)
         pattern_note(note, len, "rate_backlog has no effect without rate_iops");

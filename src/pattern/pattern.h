@@ -107,6 +107,8 @@ int pattern_finish(struct pattern *p, struct err *err);
 void pattern_remarks(const struct pattern *p, uint64_t keys, char *note, size_t len);
 /* Is `key` one of fio's job files that is no key here? pattern_set answers it with a note or the reason why not. */
 bool pattern_is_fios(const char *key);
+/* Of those, is it a switch, which fio takes without a value? The others have one. */
+bool pattern_is_fios_switch(const char *key);
 bool pattern_reads(const struct pattern *p);
 bool pattern_writes(const struct pattern *p);
 uint32_t pattern_max_io(const struct pattern *p);      /* largest row size */

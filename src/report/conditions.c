@@ -88,6 +88,22 @@ static void add_in_effect(const json_t *document, const char *name, const json_t
         char sync[40];
         add(buf, len, "sync=%s; ", text_safe(sync, sizeof sync, view_text(pattern, "sync"), SIZE_MAX));
     }
+    if (entropy && view_uint(pattern, "fsync")) add(buf, len, "fsync=%" PRIu64 "; ", view_uint(pattern, "fsync"));
+    if (entropy && view_true(pattern, "end_fsync")) add(buf, len, "end_fsync=1; ");
+}
+
+/* Where the I/Os go, as far as it is not the usual. */
+static void add_where(const json_t *pattern, char *buf, size_t len) {
+    char text[40];
+    const char *rw = view_text(pattern, "rw");
+    bool both = !rw || !strcmp(rw, "rw") || !strcmp(rw, "randrw"); /* rows have no rw */
+    add(buf, len, "working set %s", units_size_human(text, sizeof text, working_set(pattern)));
+    if (view_uint(pattern, "offset"))
+        add(buf, len, " at offset %s", units_size_human(text, sizeof text, view_uint(pattern, "offset")));
+    add(buf, len, "; ");
+    if (view_uint(pattern, "blockalign"))
+        add(buf, len, "blockalign=%s; ", units_size(text, sizeof text, view_uint(pattern, "blockalign")));
+    if (both && view_text_is(pattern, "position", "separate")) add(buf, len, "position=separate; ");
 }
 
 void conditions_asked(const json_t *document, size_t index, char *buf, size_t len) {
@@ -102,8 +118,11 @@ void conditions_asked(const json_t *document, size_t index, char *buf, size_t le
     if (view_uint(pattern, "readahead"))
         add(buf, len, "readahead %s; ", units_size_human(text, sizeof text, view_uint(pattern, "readahead")));
     if (view_uint(pattern, "thinktime"))
-        add(buf, len, "thinktime %s; ", units_time(text, sizeof text, view_uint(pattern, "thinktime")));
-    add(buf, len, "working set %s; ", units_size_human(text, sizeof text, working_set(pattern)));
+        add(buf, len, "thinktime %s", units_time(text, sizeof text, view_uint(pattern, "thinktime")));
+    if (view_uint(pattern, "thinktime") && view_uint(pattern, "thinktime_blocks") > 1)
+        add(buf, len, " after every %" PRIu64 " I/Os", view_uint(pattern, "thinktime_blocks"));
+    if (view_uint(pattern, "thinktime")) add(buf, len, "; ");
+    add_where(pattern, buf, len);
     add_in_effect(document, name, pattern, buf, len);
     add_rounds(document, name, buf, len);
     add_amount(pattern, buf, len);

@@ -266,6 +266,26 @@ static double check_wire(const json_t *run, char *buf, size_t len) {
     return fabs(log(per_io));
 }
 
+/* The same where the client's page cache stands before the device. What it sends later is its own affair. */
+static double check_page_cache(const json_t *run, char *buf, size_t len) {
+    double per_io = view_number(run, "protocol/wire_ios_per_io");
+    char text[40];
+    if (json_is_object(view_at(run, "wire")) || !(1 - per_io > WIRE_OFF)) return 0;
+    snprintf(buf, len, "the client's page cache took the I/Os: %s requests reached the device per I/O",
+             figure(text, sizeof text, per_io, 3));
+    return 1 - per_io;
+}
+
+static bool through_page_cache(const json_t *document, const char *target) {
+    const json_t *targets = view_at(document, "targets");
+    for (size_t i = 0; i < json_array_size(targets); i++) {
+        const json_t *t = json_array_get(targets, i);
+        const char *engine = view_text(t, "engine");
+        if (view_text_is(t, "label", target)) return engine && strstr(engine, "page cache");
+    }
+    return false;
+}
+
 static double check_littles_law(const json_t *run, char *buf, size_t len) {
     double off = view_number(run, "littles_law/deviation"), allowed = view_number(run, "littles_law/allowed");
     char from[40], measured[40], percent[40];
@@ -437,8 +457,11 @@ static void remark_of_runs(const json_t *document, const char *pattern, const ch
 void remarks_of_row(const json_t *document, const char *pattern, const char *target, remark_fn *emit, void *arg) {
     char line[REMARK_MAX];
     bool finding;
+    bool cached = through_page_cache(document, target);
     for (size_t c = 0; c < sizeof checks / sizeof *checks; c++)
-        remark_of_runs(document, pattern, target, checks[c].look, checks[c].finding_from, emit, arg);
+        remark_of_runs(document, pattern, target,
+                       cached && checks[c].look == check_wire ? check_page_cache : checks[c].look, checks[c].finding_from,
+                       emit, arg);
     for (const struct cause *c = causes; c->look; c++)
         remark_of_runs(document, pattern, target, c->look, c->finding_from, emit, arg);
     tcp_findings(document, pattern, target, emit, arg);

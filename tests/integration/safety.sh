@@ -265,7 +265,8 @@ refuses 'too little free space for a new file' "$LAB/data/new" 1 'would be alloc
 writes 'too little free space, and --allow-full' "$LAB/full/new" p.ini t="$(nfs full/new)" --allow-full
 refuses 'more than there is, and --allow-full' "$LAB/full/more" 1 '1 GiB would be allocated*free' p.ini \
 	t="$(nfs full/more)" --allow-full --size 1g
-refuses '--dry-run tells the same' "$LAB/full/more" 1 'would be allocated' p.ini t="$(nfs full/more)" --dry-run
+expect '--dry-run tells the same' 1 'would be allocated' "$SAMEDISK" run p.ini t="$(nfs full/more)" --dry-run
+test_that '... and shows the plan' grep -q '^expected duration' "$out"
 expect '--dry-run of a new file' 0 '/data/new*will be created' "$SAMEDISK" run p.ini t="$(nfs data/new)" --allow-full \
 	--dry-run
 same '--dry-run creates nothing' "$(names "$LAB/data")" "$before"

@@ -94,6 +94,11 @@ wrong 1 "--filename is fio's and not taken here: it says what is measured" run n
 wrong 1 "--filename is fio's" run null: --filename /dev/sda
 wrong 1 "--ioengine is fio's" run null: --ioengine=libaio --direct=1
 wrong 1 "--direct=0 is not taken here (only direct=1)" run null: --direct=0
+wrong 1 "--nrfiles=8 is not taken here (only nrfiles=1): several files are members" run null: --nrfiles 8
+wrong 1 "--verify=crc32c is not taken here" run --verify crc32c null:
+wrong 1 "--rate=1m is not taken here" run --rate 1m null:
+wrong 1 "--fallocate is fio's and has no value (what follows it, null:, is none)" run --fallocate null:
+wrong 1 "--write_bw_log is fio's and has no value (what follows it, $tmp/p.ini," run --write_bw_log "$tmp/p.ini" null:
 wrong 1 "--name stands twice" run null: --name a --rw read --name b --rw write
 wrong 1 "--name names one pattern" run quick null: --name a
 wrong 1 "the command line: pattern '4k random read': size=2k is smaller" run quick null: --size 2k
@@ -102,12 +107,33 @@ wrong 1 "at most 4m" run 'null:?size=4m' --rw read --size 8m
 wrong 1 "has no room for its blocks" run null: --row '1m share=50 read=100 random=0' --row '1m share=50 read=0 random=100' \
   --position separate --size 4m --numjobs 8 --dry-run
 wrong 3 "no such device" run null: /dev/no-such-disk1
+wrong 1 "no smaller --size helps, as '1m sequential read' takes at least 1m: leave it out" run quick --read-only "null:?size=4k"
+wrong 1 "give a smaller --size, at most 4k" run quick --only '4k random read' "null:?size=4k"
+wrong 1 "did you mean --rwmixread?" run null: --rwmix 30
+wrong 1 "give one of the two" run null: --time 1h --rounds 2
+wrong 1 "'none:': neither a target" run none:
+wrong 1 "Windows shares" run '\\srv\x'
+wrong 1 "'nosuch' is no pattern file" run nosuch
+wrong 1 "write file:$tmp/data/f?delay=2ms, or --set LABEL.KEY=VALUE" run "f=$tmp/data/f?delay=2ms" --rw read
+: > "$tmp/b7.img"
+(cd "$tmp" && run run b7.img)
+grep -q "write its whole path, .*/b7.img. Is it a pattern file? write -p b7.img" "$tmp/err"
+report "a file in this folder is no target, and that is said" $?
 run help && grep -q '^Commands' "$tmp/out" && run help run && grep -q '^  --iodepth N' "$tmp/out"
 report "help, and help COMMAND" $?
 quick_plan() { run run null: --dry-run "$@"; }
 quick_plan --group_reporting --direct 1 --end_fsync 1 --runtime 1 && grep -q 'direct has no effect here' "$tmp/err" &&
   grep -q 'end_fsync=1' "$tmp/out" && grep -q '\[1m sequential write\]' "$tmp/out"
 report "fio's words, and a switch with its value" $?
+quick_plan --fallocate none --write_bw_log x --file_service_type random --random-generator lfsr --percentile_list 99:99.9 \
+  --eta never --log_avg_msec 500 --unified_rw_reporting mixed --clocksource cpu --thread --invalidate 1 &&
+  grep -qF -- '--fallocate=none has no effect here' "$tmp/err" && [ "$(grep -c 'no effect here' "$tmp/err")" -eq 11 ] &&
+  grep -q '\[1m sequential write\]' "$tmp/out"
+report "fio's words with their values behind a blank" $?
+quick_plan --zero_buffers --dedupe_percentage 0 && grep -qF -- '--zero_buffers has no effect on what is read' "$tmp/err"
+report "data that is not written is said to be none" $?
+quick_plan --rw write --zero_buffers && ! grep -q . "$tmp/err"
+report "data that is written is not" $?
 quick_plan && ! grep -q . "$tmp/err" && grep -q 'size=4g' "$tmp/out"
 report "run null: works as it is" $?
 quick_plan --sync dsync --size 64m && ! grep -q . "$tmp/err"
@@ -133,6 +159,15 @@ run run quick --bs 1m --only '4k random read' $quick null: -q --json "$tmp/own.j
 report "a changed pattern is called so" $?
 run run --name test --rw write $quick null: -q && grep -q '^test *null' "$tmp/out"
 report "--name" $?
+
+run run 'null:?errors=200000' --rw randread $quick --iodepth 8 -q --verbose
+[ $? -eq 2 ] && ! grep -q 'on the wire' "$tmp/out"
+report "what failed is not split on a wire that is none" $?
+
+run run null: --rw rw --size 64k --offset 4k --position separate --fsync 4 --end_fsync 1 --blockalign 8k --thinktime 1us \
+  --thinktime_blocks 3 --ramp_time 0 --runtime 50ms -q --verbose && tr '\n' ' ' < "$tmp/out" | grep -q \
+  'thinktime 1us after every 3 I/Os; .* at offset 4.00 KiB; blockalign=8k; position=separate; .*fsync=4; end_fsync=1;'
+report "what changes the work stands with the conditions" $?
 
 # A full disk under --json does not end the plan; the last good file stays, and it is said once.
 run run null: quick $quick --json /dev/full -q
@@ -208,6 +243,13 @@ run run "$tmp/p.ini" z=file:"$tmp/data/z" --allow-full -q
 got=$?
 [ $got -eq 1 ] && grep -q -- "--destroy z=unknown-data" "$tmp/err" && [ "$before" = "$(cksum < "$tmp/data/z")" ]
 report "other data is refused, with the words to type" $?
+# The plan is shown all the same, and what it lacks.
+run run "$tmp/p.ini" z=file:"$tmp/data/z" n=null: --allow-full --dry-run
+got=$?
+[ $got -eq 1 ] && grep -q '^expected duration' "$tmp/out" && grep -q '^  z: nothing, as it stands: refused' "$tmp/out" &&
+  grep -q '^  \[reads\]' "$tmp/out" && grep -q -- "type: --destroy z=unknown-data" "$tmp/err" &&
+  [ "$before" = "$(cksum < "$tmp/data/z")" ]
+report "a dry run without consent shows the plan, and what to type" $?
 run run "$tmp/p.ini" z=file:"$tmp/data/z" --allow-full -q --destroy z=unknown-data &&
   [ "$before" != "$(cksum < "$tmp/data/z")" ]
 report "... and overwritten when these words are typed" $?

@@ -317,8 +317,29 @@ static void test_buffers_beyond_memory(void **state) {
     world_free(w);
 }
 
+/* More of the kernel's requests than any machine leaves; the same of engines that need none of them is well. */
+static void test_requests_beyond_the_clients(void **state) {
+    (void)state;
+    for (int aio = 0; aio < 2; aio++) {
+        struct world *w = world_new(1);
+        w->target[0].member[0].facts.kernel_aio = aio;
+        add_pattern(w, "deep", KEYS("bs", "512", "iodepth", "4096", "numjobs", "256", "size", "64m"));
+        w->plan.patterns.pattern->iodepth = 1ull << 33; /* no key goes so far */
+        w->plan.patterns.pattern->numjobs = 1;
+        w->plan.patterns.pattern->row[0].size = 0; /* and no memory */
+        if (aio) {
+            assert_int_equal(plan_check_target(&w->plan, w->plan.patterns.pattern, w->list[0], &w->err), -1);
+            assert_non_null(strstr(w->err.msg, "asynchronous requests"));
+        } else {
+            assert_int_equal(plan_check_target(&w->plan, w->plan.patterns.pattern, w->list[0], &w->err), 0);
+        }
+        world_free(w);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_requests_beyond_the_clients),
         cmocka_unit_test(test_orders_of_three),
         cmocka_unit_test(test_orders_of_two_and_one),
         cmocka_unit_test(test_orders_are_balanced),

@@ -90,8 +90,24 @@ static void test_flushes_on_the_wire(void **state) {
     }
 }
 
+static void test_page_cache_before_the_device(void **state) {
+    (void)state;
+    for (int cached = 0; cached < 2; cached++) {
+        json_t *document = json_pack("{s:[{s:s,s:s}], s:[{s:s,s:s,s:s,s:{s:f}}]}", "targets", "label", "t", "engine",
+                                     cached ? "helper threads page cache" : "libaio O_DIRECT", "runs", "pattern", "p",
+                                     "target", "t", "status", "ok", "protocol", "wire_ios_per_io", 0.0);
+        assert_non_null(document);
+        said[0] = '\0';
+        remarks_of_row(document, "p", "t", emit, NULL);
+        assert_int_equal(strstr(said, "merged on the way") != NULL, !cached);
+        assert_int_equal(strstr(said, "the client's page cache took the I/Os: 0 requests reached the device") != NULL, cached);
+        json_decref(document);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_retries), cmocka_unit_test(test_a_short_queue),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_page_cache_before_the_device),
+                                       cmocka_unit_test(test_retries), cmocka_unit_test(test_a_short_queue),
                                        cmocka_unit_test(test_parts), cmocka_unit_test(test_flushes_on_the_wire),
                                        cmocka_unit_test(test_wire)};
     return cmocka_run_group_tests(tests, NULL, NULL);
