@@ -129,6 +129,7 @@ static void on_not_filled(void *arg, unsigned target) {
 static void try_to_save(struct run *run) {
     struct err err;
     char line[1400];
+    if (run->json && output_is_stream(run->json)) return; /* once, at the end */
     bool failed = save(run, &err) != 0;
     if (failed && !run->save_failed) {
         snprintf(line, sizeof line, "the result cannot be saved: %s; the plan goes on, and it is tried again after every run; "
