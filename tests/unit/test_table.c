@@ -475,6 +475,9 @@ static void test_words(void **state) {
         "Little's law: the latencies make a depth of 2.000, 4.000 was measured (50 % apart): do not trust this row");
     EXPECT_WORDS(r->cpu.user_ns = NS_PER_SEC * 95 / 100 - r->cpu.system_ns,
                  "the client's CPU was the limit: 95.0 % of a core per worker");
+    EXPECT_WORDS(r->standstill = ((struct record_standstill){.ns = 2 * NS_PER_SEC, .longest_ns = 2 * NS_PER_SEC, .times = 1}),
+                 "this client stood still for 2.00 s (stopped, suspended or starved of CPU), from 0 ns of the window on: the "
+                 "row counts it, as a lower rate and longer latencies than the target's");
     EXPECT_WORDS(r->cpu.host_busy_ns = r->cpu.host_ns, "the client's CPUs were 100 % busy, all programs together");
     EXPECT_WORDS(r->holes = 0.125, "12.5 % of the working set has no storage behind it: reading it needs no disk");
     EXPECT_WORDS((r->zeros_sampled = 30, r->blocks_sampled = 256, r->holes = NAN),
