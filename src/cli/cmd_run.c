@@ -89,7 +89,7 @@ static void tell_phase(const struct run *run, const struct session_progress *p) 
     if (p->pattern) text_safe(pattern, sizeof pattern, p->pattern, SIZE_MAX);
     snprintf(what, sizeof what, "%s%s%s%s%s", label, label[0] ? ": " : "", pattern, pattern[0] ? ", " : "",
              session_phase_name(p->phase));
-    phase_is(run->plan->phase, what);
+    phase_lasts(run->plan->phase, what, p->phase_ns);
 }
 
 static void on_progress(void *arg, const struct session_progress *p) {
