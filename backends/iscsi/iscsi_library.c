@@ -315,6 +315,9 @@ int iscsibe_library_command(struct iscsibe_library *l, uint64_t lun, const uint8
     t->expxferlen = (int)alloc;
     l->iov = (struct scsi_iovec){ .iov_base = data, .iov_len = alloc };
     if (alloc) scsi_task_set_iov_in(t, &l->iov, 1);
+    /* The library does not say how much came, only what the target says is missing. What did not come must not be read as
+     * zeros: no reservation, no bytes behind a header. */
+    if (alloc) memset(data, 0xff, alloc);
     begin(l);
     bool ok = iscsi_scsi_command_async(l->iscsi, (int)(lun >> 48), t, arrived, NULL, l) == 0 && finish(l, end, &why);
     l->waiting = false;

@@ -185,7 +185,8 @@ static enum status clean_up(struct run *run) {
     for (unsigned i = 0; i < r->plan.n_targets; i++)
         safety_remove_unfilled(r->plan.targets[i], r->args->options.keep_partial, say_line, run);
     if (!r->args->options.cleanup) return STATUS_OK;
-    return safety_cleanup(r->plan.targets, r->plan.n_targets, say_line, run, &err) ? err.status : STATUS_OK; /* it was said */
+    if (safety_cleanup(r->plan.targets, r->plan.n_targets, say_line, run, &err) == 0) return STATUS_OK;
+    return r->args->options.quiet ? complain(&err) : err.status; /* it was said, where notes are */
 }
 
 static enum status measure(struct run *run, volatile sig_atomic_t *interrupted) {

@@ -51,7 +51,9 @@ static __attribute__((noinline)) void failed(struct worker *w, const struct comp
     w->seen_errors++;
     if (when == WHEN_INSIDE) {
         w->counts.failed++;
-        w->counts.failed_ns += c->t_done - r->t_submit;
+        int64_t held = c->t_done - r->t_submit;
+        w->counts.failed_ns += held;
+        if (held > w->counts.failed_longest_ns) w->counts.failed_longest_ns = held;
         point_now(w, c->t_done)->errors++;
     } else if (when == WHEN_AFTER) {
         w->counts.tail.errors++;

@@ -163,6 +163,7 @@ void gather(struct record *r, const struct run *run, struct worker *workers, uns
         kv_merge_sum(&r->protocol, &w->protocol);
         r->failed += w->counts.failed;
         r->failed_ns += (uint64_t)w->counts.failed_ns;
+        if (w->counts.failed_longest_ns > r->failed_longest_ns) r->failed_longest_ns = w->counts.failed_longest_ns;
         r->short_ios += w->counts.short_ios;
         r->rate_missed += w->counts.rate_missed;
         r->rate_unsent += w->counts.rate_unsent;

@@ -111,12 +111,17 @@ static bool reap(struct worker *w, int64_t timeout, int64_t *now) {
 
 static inline void make_flush(struct worker *w) {
     struct request *r = w->free[--w->n_free];
-    w->writes_since_flush = 0;
     r->op = IO_FLUSH;
     r->len = 0;
     r->offset = 0;
     r->t_due = 0;
     w->batch[w->n_batch++] = r;
+}
+
+/* One for each N writes, also where many complete at once: else a target whose answers come in bunches would have less
+ * to do than others. */
+static inline bool flush_is_due(const struct worker *w) {
+    return w->pattern->fsync && w->writes_since_flush >= w->pattern->fsync;
 }
 
 /* Free requests on their way into the batch. On the stack: what is not in the worker stays in registers. */
@@ -170,7 +175,7 @@ static bool fill_one(struct worker *w, int64_t due, bool in_window) {
 
 static void fill(struct worker *w, int64_t now) {
     bool in_window = now >= w->t_window;
-    if (w->pattern->fsync && w->writes_since_flush >= w->pattern->fsync && w->n_free) make_flush(w);
+    for (; flush_is_due(w) && w->n_free; w->writes_since_flush -= w->pattern->fsync) make_flush(w);
     if (now < w->pause_until) return;
     if (!w->rate.iops) {
         if (w->budget == UINT64_MAX)
@@ -231,7 +236,7 @@ static int64_t next_event(const struct worker *w, int64_t now) {
 
 static bool over(const struct worker *w, int64_t now) {
     if (now >= w->t_end || w->gave_up || atomic_load_explicit(&w->stop, memory_order_relaxed)) return true;
-    return w->budget == 0 && w->depth.outstanding == 0 && w->n_batch == 0;
+    return w->budget == 0 && w->depth.outstanding == 0 && w->n_batch == 0 && !flush_is_due(w);
 }
 
 /* Requests in the batch were never sent: they are not I/Os. */

@@ -28,7 +28,7 @@ struct worker_live {
 struct worker_counts { /* what the window, the tail and the whole run add up to */
     struct record_op op[IO_OPS];
     uint64_t failed, short_ios;
-    int64_t failed_ns;
+    int64_t failed_ns, failed_longest_ns;
     struct record_tail tail;
     uint64_t rate_missed, rate_unsent; /* due and never sent: given up over rate_backlog; owed at the end */
     int64_t submit_ns;

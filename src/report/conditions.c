@@ -37,6 +37,12 @@ static json_t *next_of(const json_t *list, const char *pattern, size_t *at) {
     return NULL;
 }
 
+/* Less what its I/O leaves alone, where that is seen in the figure. */
+static uint64_t working_set(const json_t *pattern) {
+    uint64_t size = view_uint(pattern, "size"), kept = view_uint(pattern, "kept");
+    return kept > size / 100 ? size - kept : size;
+}
+
 static void add_amount(const json_t *pattern, char *buf, size_t len) {
     uint64_t runtime = view_uint(pattern, "runtime"), io_size = view_uint(pattern, "io_size");
     char text[40];
@@ -45,7 +51,7 @@ static void add_amount(const json_t *pattern, char *buf, size_t len) {
     else if (io_size)
         add(buf, len, "%s", units_size_human(text, sizeof text, io_size));
     else
-        add(buf, len, "%" PRIu64 " passes over the working set", view_uint(pattern, "loops"));
+        add(buf, len, "%" PRIu64 " pass%s over the working set", view_uint(pattern, "loops"), view_uint(pattern, "loops") == 1 ? "" : "es");
     if (view_uint(pattern, "ramp_time"))
         add(buf, len, " after %s of ramp", units_duration_human(text, sizeof text, view_uint(pattern, "ramp_time")));
 }
@@ -97,7 +103,7 @@ void conditions_asked(const json_t *document, size_t index, char *buf, size_t le
         add(buf, len, "readahead %s; ", units_size_human(text, sizeof text, view_uint(pattern, "readahead")));
     if (view_uint(pattern, "thinktime"))
         add(buf, len, "thinktime %s; ", units_time(text, sizeof text, view_uint(pattern, "thinktime")));
-    add(buf, len, "working set %s; ", units_size_human(text, sizeof text, view_uint(pattern, "size")));
+    add(buf, len, "working set %s; ", units_size_human(text, sizeof text, working_set(pattern)));
     add_in_effect(document, name, pattern, buf, len);
     add_rounds(document, name, buf, len);
     add_amount(pattern, buf, len);

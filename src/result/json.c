@@ -418,6 +418,7 @@ static void put_figures(struct fields *f, const struct record *r) {
     fields_put(f, "standstill", standstill(r));
     fields_count(f, "failed", r->failed);
     fields_count(f, "failed_ns", r->failed_ns);
+    fields_count(f, "failed_longest_ns", (uint64_t)r->failed_longest_ns);
     fields_count(f, "short_ios", r->short_ios);
     fields_put(f, "errors", errors(&r->errors));
     fields_put(f, "error_texts", error_texts(&r->errors));

@@ -119,6 +119,7 @@ struct record {
     bool pauses;             /* thinktime was given */
     struct record_op op[IO_OPS];
     uint64_t failed, failed_ns;  /* I/Os of the window that failed or were short, and the time they held a slot */
+    int64_t failed_longest_ns;   /* ... each, at most */
     uint64_t short_ios;
     struct kinds errors;     /* counts by kind, ramp and tail included */
     struct record_tail tail;

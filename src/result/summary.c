@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "result/fields.h"
 #include "result/record.h"
 #include "result/view.h"
 
+#define HOLES_MATTER 0.001 /* of the range */
 #define ZEROS_APART 0.05 /* of the sampled blocks: so much more of one target than of the other holds zeros */
 
 /* What the rows of one pattern are made from. */
@@ -74,11 +76,14 @@ none:
     return json_null();
 }
 
-/* The longest response anybody waited for: a stall that the window's end cut off is in the tail. */
+/* The longest response anybody waited for: a stall that the window's end cut off is in the tail, one that ended in a
+ * failure among the failed. */
 static json_t *longest(const struct row *row) {
     double max = NAN;
     for (size_t i = 0; i < row->n; i++) {
         max = fmax(max, view_number(row->run[i], "total/lat_ns/max"));
+        if (view_uint(row->run[i], "failed_longest_ns") >= (uint64_t)NS_PER_SEC)
+            max = fmax(max, view_number(row->run[i], "failed_longest_ns"));
         if (view_number(row->run[i], "tail/ios") > 0 || view_number(row->run[i], "tail/abandoned") > 0)
              max = fmax(max, view_number(row->run[i], "tail/longest_ns"));
     }
@@ -177,7 +182,7 @@ static bool both_and_other(const char *a, const char *b) {
 }
 
 static bool has_holes(const struct row *row) {
-    return row->reads > 0 && row->holes > 0;
+    return row->reads > 0 && row->holes > HOLES_MATTER;
 }
 
 /* Zeros are compressed, deduplicated and not even read by much storage. */

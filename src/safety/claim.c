@@ -8,6 +8,8 @@
 #include "pattern/mark.h"
 #include "target/blockio.h"
 
+#define WRITE_TRIES 3
+
 void claim_place(struct claim *c, struct target *t, uint64_t from, uint64_t to) {
     uint32_t unit = t->facts.block > MARK_STEP ? t->facts.block : MARK_STEP;
 
@@ -66,30 +68,51 @@ int claim_read(const struct claim *c, struct claim_block *out, struct err *err) 
     return rc == 0 ? 0 : failed(c, "reading", err);
 }
 
-int claim_write(struct claim *c, const struct owner *o, const struct claim_block *as, struct err *err) {
+/* The record that is to be written: a write that failed may have arrived. */
+static bool is_this(const struct claim_block *found, const struct claim *c) {
+    return found->has_record && memcmp(found->owner.token, c->bytes + OWNER_TOKEN_AT, sizeof(found->owner.token)) == 0;
+}
+
+/* One session: reads the block, and writes over it if it is what it was. */
+static int write_once(struct claim *c, const struct claim_block *as, struct data *data, bool *doubted, struct err *err) {
     struct claim_block now = {.sum = 0};
     struct blockio *io;
     unsigned char *buf;
-    struct data data;
-    uint32_t run;
-    uint64_t counter;
 
-    memcpy(&run, o->token, sizeof(run));
-    memcpy(&counter, o->token + sizeof(run), sizeof(counter));
-    owner_encode(o, c->bytes);
-    data_init(&data, run, counter >> 9, &c->note);
-    if (open_io(c, true, &io, &buf, err) != 0) return failed(c, "writing", err);
+    *doubted = false;
+    if (open_io(c, true, &io, &buf, err) != 0) return -1;
     int64_t from = clock_now(c->target->clock);
     int rc = blockio_read(io, c->at, buf, c->unit, err);
     if (rc == 0) look(c, buf, &now);
-    if (rc == 0 && now.sum != as->sum)
+    if (rc == 0 && now.sum != as->sum && !is_this(&now, c))
         rc = err_set(err, STATUS_TARGET, "its block was overwritten meanwhile, or another object by the same name is reached now");
-    data_make(&data, buf, c->at, c->unit);
-    if (rc == 0) rc = blockio_write(io, c->at, buf, c->unit, err);
+    data_make(data, buf, c->at, c->unit);
+    if (rc == 0) {
+        rc = blockio_write(io, c->at, buf, c->unit, err);
+        *doubted = rc != 0 && blockio_gave_up(io);
+    }
     if (rc == 0 && c->target->facts.can_flush) rc = blockio_flush(io, NULL, err);
     c->took = clock_now(c->target->clock) - from;
     blockio_put_offs(io, &c->target->put_offs, &c->target->put_off_ns);
     blockio_close(io);
     free(buf);
+    return rc;
+}
+
+int claim_write(struct claim *c, const struct owner *o, const struct claim_block *as, struct err *err) {
+    struct data data;
+    uint32_t run;
+    uint64_t counter;
+    bool doubted;
+    int rc;
+
+    memcpy(&run, o->token, sizeof(run));
+    memcpy(&counter, o->token + sizeof(run), sizeof(counter));
+    owner_encode(o, c->bytes);
+    data_init(&data, run, counter >> 9, &c->note);
+    /* A unit attention at the very first write: nothing of ours is on the object yet by which that session could know it
+     * again. A new one reads the block again. */
+    for (unsigned tries = 0; tries < WRITE_TRIES; tries++)
+        if ((rc = write_once(c, as, &data, &doubted, err)) == 0 || !doubted) break;
     return rc == 0 ? 0 : failed(c, "writing", err);
 }

@@ -54,6 +54,11 @@ static const struct kind *why_lost(const struct blockio *b) {
     return b->kinds.lost ? &b->kinds.kind[b->kinds.lost - 1] : NULL;
 }
 
+bool blockio_gave_up(const struct blockio *b) {
+    const struct kind *why = why_lost(b);
+    return why && strcmp(why->name, "LUN unknown") == 0;
+}
+
 static void job_lost(struct blockio *b, struct job *job, int error) {
     const struct kind *why = why_lost(b);
     b->lost = true;

@@ -24,6 +24,8 @@ unsigned blockio_roads(const struct backend *backend, const struct handle *h); /
 /* The road by which an object is examined before all are known to lead to it: 1, or 0 where there is one only. */
 unsigned blockio_first_road(const struct backend *backend, const struct handle *h);
 void blockio_close(struct blockio *b);
+/* Was the context given up by its backend, which found no proof that this is still the same object? */
+bool blockio_gave_up(const struct blockio *b);
 /* Where backend_stopped() says that the end is wanted, a transfer ends with 1 and STATUS_INTERRUPTED in `err`: nothing more
  * goes out, and what is out is waited for no longer than BLOCKIO_PATIENCE, however silent the target is. */
 #define BLOCKIO_PATIENCE (500 * NS_PER_MS)

@@ -84,6 +84,12 @@ for engine in native libiscsi; do
 			"${p}['retry_wait_ns'] > 40e6 and runs['i']['total']['lat_ns']['max'] > 15e6" "${p}['wire_ios_per_io'] == 1"
 		over
 	done
+	# Nothing of ours is there yet by which the session could know the LUN again.
+	rm -f "$LAB/kept"
+	must play --store "$LAB/kept" --put-off attention:1
+	write i="$url?engine=$engine&ping=no"
+	same "$engine, a unit attention at the very first write: exit status 0" "$status" 0
+	over
 	must play --put-off transition:1000000000+100
 	write i="$url?engine=$engine&ping=no&timeout=1s"
 	same "$engine, put off for longer than timeout=: exit status 2" "$status" 2

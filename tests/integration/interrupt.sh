@@ -172,7 +172,7 @@ fi
 rm -f r.json
 start run short.ini --runtime 50ms --rounds 15 --json r.json nfs="$NFS" iscsi="$ISCSI"
 test_that 'the saved result is whole at any time, and grows with every run' \
-	python3 "$srcdir/tests/integration/watch.py" "$it_pid" r.json 20
+	python3 "$srcdir/tests/integration/watch.py" "$it_pid" r.json 10
 sed 's/^/# /' "$LAB/test_that"
 finish 20
 ended 'and so it ends' 0 ''

@@ -64,7 +64,7 @@ if lab_until 10 again; then
 	kill -CONT "$child"
 	wait "$child"
 	same '--cleanup leaves a file that has the inode number of ours' "$(cat "$LAB/data/made" 2>/dev/null)" mine
-	test_that '--cleanup says why' grep -qE 'not removed: .*(its file handle is another one|the file that was created is gone)' "$err"
+	test_that '--cleanup says why' grep -qE 'not removed: .*(its file handle is another one|the file (that was created is gone|was removed))' "$err"
 else
 	kill -CONT "$child"
 	wait "$child"

@@ -239,7 +239,19 @@ truncate -s 0 "$LAB/other" && truncate -s 16M "$LAB/other" "$LAB/data/file" "$LA
 meanwhile 'mkfs on the second LUN' "$LAB/other" "$(at 2)"
 meanwhile 'mkfs on the second, an NFS file' "$LAB/data/new" "$(nfs data/new)"
 meanwhile 'mkfs on the second, a file that the run has created' "$LAB/created" "file:$LAB/created"
-shows 'a created file that is somebody else'"'"'s by now is not removed' 'b: not removed: *ext4 file system was found in it'
+rm "$LAB/created"
+truncate -s 0 "$LAB/slow" && truncate -s 16M "$LAB/slow"
+timeout -k 2 60 "$SAMEDISK" run p.ini --size 16m --io_size 32k a="file:$LAB/slow" --set a.delay=500ms b="file:$LAB/created" \
+	--destroy a --allow-full >"$out" 2>"$err" &
+child=$!
+lab_until 30 filling || not_ok 'mkfs on a created file, and Ctrl-C: the first target was filled' "$(said)"
+mkfs.ext4 -q -F "$LAB/created" 8m
+sum=$(sha "$LAB/created")
+kill -TERM "$(child_of "$child")"
+wait "$child"
+same 'mkfs on a created file, and then the end: exit status' "$?" 130
+same 'mkfs on a created file, and then the end: the file is left as it is' "$(sha "$LAB/created")" "$sum"
+shows 'mkfs on a created file, and then the end: said' 'b: not removed: *ext4 file system was found in it'
 rm "$LAB/created"
 
 # ---- two at once ----

@@ -190,7 +190,7 @@ only_y_is_removed
 report "--cleanup removes what this run created, and nothing else" $?
 
 # ... nor one into which somebody else has put something.
-"$program" run "$tmp/p.ini" f=file:"$tmp/data/z" --offset 4m --runtime 3s --allow-full -q --cleanup > "$tmp/out" 2> "$tmp/err" &
+"$program" run "$tmp/p.ini" f=file:"$tmp/data/z" --only writes --offset 4m --runtime 1s --allow-full -q --cleanup > "$tmp/out" 2> "$tmp/err" &
 writer=$!
 tries=0
 until [ "$(stat -c %s "$tmp/data/z" 2> /dev/null)" = 8388608 ] || [ $tries -gt 200 ]; do tries=$((tries + 1)); sleep 0.05; done

@@ -76,7 +76,7 @@ static void test_what_cannot_be_compared(void **state) {
     expect_reason(p, "target lost", false);
 
     p = pair_of_runs();
-    p.iscsi->holes = 0.001;
+    p.iscsi->holes = 0.002;
     expect_reason(p, "holes", true);
 
     p = pair_of_runs();

@@ -344,6 +344,21 @@ static void test_fsync_after_every_n_writes(void **state) {
     bench_free(b);
 }
 
+/* Where many complete at once, too: every target has as much to do. */
+static void test_fsync_at_depth(void **state) {
+    (void)state;
+    for (unsigned depth = 1; depth <= 64; depth *= 8) {
+        char text[16];
+        snprintf(text, sizeof text, "%u", depth);
+        struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "write", "bs", "4k", "iodepth", text, "ramp_time", "0",
+                                                                   "io_size", "16m", "fsync", "4"));
+        bench_run(b, 0, 1);
+        assert_int_equal(b->worker.counts.op[IO_WRITE].ios, 4096);
+        assert_int_equal(b->worker.counts.flushes, 1024);
+        bench_free(b);
+    }
+}
+
 static void test_end_fsync_is_one_flush_after_the_drain(void **state) {
     (void)state;
     struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "write", "bs", "4k", "iodepth", "4", "ramp_time",
@@ -519,6 +534,7 @@ int main(void) {
         cmocka_unit_test(test_io_size_is_exact_and_ramp_does_not_count),
         cmocka_unit_test(test_loops_pass_over_the_set),
         cmocka_unit_test(test_fsync_after_every_n_writes),
+        cmocka_unit_test(test_fsync_at_depth),
         cmocka_unit_test(test_end_fsync_is_one_flush_after_the_drain),
         cmocka_unit_test(test_end_fsync_is_no_part_of_the_depth),
         cmocka_unit_test(test_errors_are_counted_and_never_latencies),
