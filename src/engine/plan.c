@@ -83,8 +83,9 @@ unsigned plan_runs(const struct plan *plan) {
 #define STREAM_BYTES (8u << 20)  /* of a fill, at a time */
 #define DENSE_BYTES  (16u << 20) /* of a look at all, at a time */
 
-/* To open anew and to create, where nothing is there yet. */
-#define NEW_ROUNDS   16u
+#define NEW_ROUNDS   5u          /* to create what is not there */
+#define TCP_BEGINS   (16u << 10) /* what a new connection sends before the first answer: twice as much after each, up to ... */
+#define TCP_GROWS_TO (8u << 20)
 
 static bool is_null(const struct target *t) {
     return t->n_members && t->member[0].facts.kind == OBJECT_NULL;
@@ -118,6 +119,13 @@ static uint64_t transfer_ns(const struct target *t, uint64_t bytes, uint64_t at_
     double assumed = (double)bytes / FILL_BYTES_PER_SECOND * NS_PER_SEC;
     double waits = (double)bytes / (double)at_a_time * (double)plan_read_ns(t);
     return (uint64_t)(assumed > waits ? assumed : waits);
+}
+
+/* What a new connection needs to get up to speed. */
+static uint64_t slow_start_ns(const struct target *t, uint64_t bytes) {
+    uint64_t rounds = 0;
+    for (uint64_t sent = TCP_BEGINS; sent < bytes && sent < TCP_GROWS_TO; sent *= 2) rounds++;
+    return rounds * (uint64_t)t->read_ns;
 }
 
 static uint64_t one_run_ns(const struct pattern *p, const struct target *t) {
@@ -161,18 +169,19 @@ static bool fills(const struct plan *plan) {
 
 /* Right before it is written, what lies on it is looked at once more: all of it, if it is not more. */
 static uint64_t write_ns(const struct plan *plan, const struct target *t) {
-    uint64_t from, to, ns = 0, read = (uint64_t)t->read_ns;
+    uint64_t from, to, read = (uint64_t)t->read_ns, attach = (uint64_t)t->attach_ns;
     if (is_null(t)) return 0;
     plan_written_range(plan, &from, &to);
-    /* Opened for writing, which takes as long as two contexts; roads, the record of who writes, which is read, written
+    uint64_t ns = t->open_ns ? (uint64_t)t->open_ns : 2 * attach, start = slow_start_ns(t, to - from);
+    /* Opened for writing, which takes as long as for reading; roads, the record of who writes, which is read, written
      * and, after a wait, read again, the content, and the same object after it was filled; in the end the record is
      * taken away. */
-    ns = 10 * (uint64_t)t->attach_ns + (LOOK_ROUNDS + 20) * read;
+    ns += 8 * attach + (LOOK_ROUNDS + 20) * read;
     if (!is_there(t)) /* a hole is read as fast as answers come */
-        ns += 3 * (uint64_t)t->attach_ns + NEW_ROUNDS * read + (to - from) / DENSE_BYTES * read;
+        ns += attach + NEW_ROUNDS * read + start + (to - from) / DENSE_BYTES * read;
     else if (to - from <= LOOK_MOST)
-        ns += transfer_ns(t, to - from, DENSE_BYTES);
-    return ns + (fills(plan) ? transfer_ns(t, to - from, STREAM_BYTES) : 0);
+        ns += start + transfer_ns(t, to - from, DENSE_BYTES);
+    return ns + (fills(plan) ? start + transfer_ns(t, to - from, STREAM_BYTES) : 0);
 }
 
 /* Samples, holes, idle latency, pings: each on a context of its own. */
