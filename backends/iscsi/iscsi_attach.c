@@ -151,14 +151,15 @@ static void session_facts(const struct iscsibe_link *l, struct kv *n) {
 /* path1_portal, path1_address, path1_alua_state ... */
 static void path_facts(const struct iscsibe_link *l, const char *portal, const struct iscsibe_alua *alua,
                        unsigned number, struct facts *f) {
-    char key[sizeof(((struct kv_item *)0)->key)], address[64], safe[300];
+    char key[sizeof(((struct kv_item *)0)->key)], address[64], shown[68], safe[300];
     struct kv *n = &f->negotiated;
     unsigned port;
 
     snprintf(key, sizeof key, "path%u_portal", number);
     kv_text(n, key, "%s", portal);
     snprintf(key, sizeof key, "path%u_address", number);
-    if (sock_peer(l->fd, address, sizeof address, &port)) kv_text(n, key, "%s:%u", address, port);
+    if (sock_peer(l->fd, address, sizeof address, &port))
+        kv_text(n, key, "%s:%u", sock_bracket(address, shown, sizeof shown), port);
     snprintf(key, sizeof key, "path%u_portal_group", number);
     if (*l->portal_group) kv_text(n, key, "%s", text_safe(safe, sizeof safe, l->portal_group, strlen(l->portal_group)));
     snprintf(key, sizeof key, "path%u_command_window", number);

@@ -24,6 +24,7 @@
 #define TICK_NS (100 * NS_PER_MS)
 #define LOGOUT_NS NS_PER_SEC
 #define REDIRECTS_MAX 4
+#define INITIATOR_ERROR 0x0200u
 
 /* ---- waiting ---- */
 
@@ -227,7 +228,16 @@ static int connect_portal(struct iscsibe_library *l, const char *portal, int64_t
     return err_set(err, STATUS_TARGET, "connecting to portal %s: %s", safe, why);
 }
 
-static int login_here(struct iscsibe_library *l, int64_t end, unsigned *login_status, struct err *err) {
+/* The target does not say what it misses, or the library does not tell: what most often is it. */
+static const char *digest_hint(const struct iscsibe_login *login, unsigned status) {
+    if (status != INITIATOR_ERROR) return "";
+    return login->offer.header_digest ? "; it may require data digests: data_digest=crc32c, which needs engine=native"
+                                      : "; it may require digests: header_digest=crc32c, or data_digest=crc32c, which "
+                                        "needs engine=native";
+}
+
+static int login_here(struct iscsibe_library *l, const struct iscsibe_login *login, int64_t end, unsigned *login_status,
+                      struct err *err) {
     const char *why = NULL;
     char words[300];
 
@@ -244,17 +254,17 @@ static int login_here(struct iscsibe_library *l, int64_t end, unsigned *login_st
         why = words_of(l, words, sizeof words);
         *login_status = iscsibe_login_status(why);
     }
-    return err_set(err, STATUS_TARGET, "login: %s", why);
+    return err_set(err, STATUS_TARGET, "login: %s%s", why, digest_hint(login, *login_status));
 }
 
-static int log_in(struct iscsibe_library *l, const char *first, unsigned *login_status, struct err *err) {
+static int log_in(struct iscsibe_library *l, const struct iscsibe_login *login, unsigned *login_status, struct err *err) {
     char portal[ISCSI_NAME_SIZE + 16], safe[300];
     int64_t end = sock_now() + l->timeout; /* of all portals together */
 
-    snprintf(portal, sizeof portal, "%s", first);
+    snprintf(portal, sizeof portal, "%s", login->portal);
     for (int i = 0; i <= REDIRECTS_MAX; i++) {
         if (connect_portal(l, portal, end, err) != 0) return -1;
-        int rc = login_here(l, end, login_status, err);
+        int rc = login_here(l, login, end, login_status, err);
         if (rc < 0) return err_prefix(err, "portal %s", text_safe(safe, sizeof safe, portal, strlen(portal)));
         if (rc == 0) return 0;
         const char *to = iscsi_get_target_address(l->iscsi);
@@ -277,7 +287,7 @@ int iscsibe_library_open(const struct iscsibe_login *login, struct iscsibe_libra
         free(l);
         return err_set(err, STATUS_TARGET, "no memory for a libiscsi context");
     }
-    int rc = log_in(l, login->portal, login_status, err);
+    int rc = log_in(l, login, login_status, err);
     wipe_library(l->iscsi);
     l->logged_in = rc == 0;
     if (rc == 0) *out = l;

@@ -13,11 +13,13 @@
 #include "backends/iscsi/iscsi_crc32c.h"
 #include "backends/iscsi/iscsi_login.h"
 #include "backends/iscsi/iscsi_other.h"
+#include "backends/net/addresses.h"
 #include "backends/net/sock.h"
 #include "backends/net/tcp.h"
 #include "base/text.h"
 
 #define REDIRECTS_MAX 4
+#define TARGET_ERROR 3u /* class of a login status: this portal cannot do it, another may */
 #define LOGOUT_NS NS_PER_SEC
 #define SILENT_NS (2 * NS_PER_SEC) /* after so long without an answer it may be something else */
 
@@ -163,7 +165,9 @@ static int first_answer(const struct iscsibe_link *l, const struct tcp_how *how,
     return err_set(err, STATUS_TARGET, "this does not answer as iSCSI: an RPC service is there, such as NFS (nfs://HOST/EXPORT/PATH)");
 }
 
-static int talk(struct iscsibe_link *l, struct iscsibe_talk *t, const struct tcp_how *how, int64_t end, struct err *err) {
+/* *said: it failed by what the target answered, and not because it cannot serve here and now. */
+static int talk(struct iscsibe_link *l, struct iscsibe_talk *t, const struct tcp_how *how, int64_t end, bool *said,
+                struct err *err) {
     enum iscsibe_talk_next next = TALK_SEND;
     uint8_t bhs[ISCSI_BHS];
     uint32_t len;
@@ -182,35 +186,81 @@ static int talk(struct iscsibe_link *l, struct iscsibe_talk *t, const struct tcp
             next = TALK_FAILED;
         } else {
             next = iscsibe_talk_answer(t, bhs, l->segment, len, err);
+            *said = next == TALK_FAILED && t->status >> 8 != TARGET_ERROR;
         }
     }
     return next;
 }
 
 static void name_entry(struct iscsibe_link *l) {
-    char address[64];
+    char address[64], shown[68];
     unsigned port;
 
     if (!sock_peer(l->fd, address, sizeof address, &port)) return;
-    bool six = strchr(address, ':') != NULL;
-    snprintf(l->entry, sizeof l->entry, "%s%s%s:%u", six ? "[" : "", address, six ? "]" : "", port);
+    snprintf(l->entry, sizeof l->entry, "%s:%u", sock_bracket(address, shown, sizeof shown), port);
 }
 
-/* One portal: TALK_DONE, TALK_REDIRECTED or TALK_FAILED. */
-static int enter(struct iscsibe_link *l, struct iscsibe_talk *t, const char *portal, const struct tcp_settings *tcp,
-                 int64_t end, struct err *err) {
-    char host[ISCSI_NAME_SIZE];
-    struct tcp_how how = { .host = host, .timeout = end - sock_now(), .settings = tcp };
+/* What every login says anew. Each its own challenge: an answer to an old one may have been overheard, or asked of
+ * another. */
+static int begin_talk(struct iscsibe_talk *t, const struct iscsibe_login *login, const uint8_t isid[6], struct err *err) {
+    const struct iscsibe_credentials who = { login->initiator, login->target, login->user, login->password,
+                                             login->target_user, login->target_password };
+    uint8_t random[CHALLENGE_SIZE + 1];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return err_set(err, STATUS_TARGET, "no random numbers: %s", strerror(errno));
+    iscsibe_talk_begin(t, &who, &login->offer, isid, random, random[CHALLENGE_SIZE]);
+    return 0;
+}
 
-    if (split_portal(portal, host, &how.port, err) != 0) return TALK_FAILED;
-    if (in_time(end, err) != 0) return TALK_FAILED;
-    l->fd = tcp_connect(&how, err);
-    if (l->fd < 0) return TALK_FAILED;
-    if (!l->entry[0]) name_entry(l);
-    int rc = talk(l, t, &how, end, err);
+/* One address that is connected: TALK_DONE, TALK_REDIRECTED or TALK_FAILED. */
+static int enter_at(struct iscsibe_link *l, struct iscsibe_talk *t, const struct tcp_how *how, int64_t end, bool *said,
+                    struct err *err) {
+    bool first = !l->entry[0];
+    if (first) name_entry(l);
+    int rc = talk(l, t, how, end, said, err);
     if (rc == TALK_DONE) return rc;
+    if (first && rc == TALK_FAILED) l->entry[0] = '\0';
     close(l->fd);
     l->fd = -1;
+    return rc;
+}
+
+/* One portal, which may have several addresses: one that takes the connection and does not answer the login is left for
+ * the next. As above. */
+static int enter(struct iscsibe_link *l, struct iscsibe_talk *t, const char *portal, const struct iscsibe_login *login,
+                 const uint8_t isid[6], int64_t end, struct err *err) {
+    char host[ISCSI_NAME_SIZE], address[64];
+    struct tcp_how how = { .host = host, .settings = login->tcp };
+    struct addresses a;
+    bool said = false;
+    int rc = TALK_FAILED;
+
+    if (split_portal(portal, host, &how.port, err) != 0 || in_time(end, err) != 0) return TALK_FAILED;
+    if (addresses_fill(&a, host, how.port, login->tcp, err) != 0) return TALK_FAILED;
+    for (;;) {
+        struct tcp_how at = how;
+        unsigned which = 0;
+        how.timeout = end - sock_now();
+        l->fd = addresses_connect(&a, &how, &which, err);
+        if (l->fd < 0) {
+            addresses_none(&a, err);
+            break;
+        }
+        if (begin_talk(t, login, isid, err) != 0) {
+            close(l->fd);
+            l->fd = -1;
+            break;
+        }
+        if (a.several) at.host = addresses_words(&a, which, address, sizeof address);
+        int64_t share = addresses_share(&a, end), until = sock_now() + share;
+        rc = enter_at(l, t, &at, until, &said, err);
+        if (rc == TALK_FAILED && a.several && sock_now() >= until)
+            err_set(err, STATUS_TARGET, "login: no answer within %g s (its share of timeout=%gs): is this an iSCSI portal?",
+                    tcp_seconds(share), tcp_seconds(login->timeout));
+        if (rc != TALK_FAILED || said || !addresses_failed(&a, which, end, err)) break;
+    }
+    if (rc != TALK_FAILED && *a.why) snprintf(l->left, sizeof l->left, "%.499s", a.why);
+    addresses_free(&a);
     return rc;
 }
 
@@ -224,19 +274,12 @@ static int name_way(const char *portal, int redirections, struct err *err) {
 
 static int log_in(struct iscsibe_link *l, struct iscsibe_talk *t, const struct iscsibe_login *login,
                   const uint8_t isid[6], struct err *err) {
-    const struct iscsibe_credentials who = { login->initiator, login->target, login->user, login->password,
-                                             login->target_user, login->target_password };
     int64_t end = sock_now() + login->timeout; /* of all portals together */
     char portal[ISCSI_NAME_SIZE + 16];
-    uint8_t random[CHALLENGE_SIZE + 1];
 
     snprintf(portal, sizeof portal, "%s", login->portal);
     for (int i = 0; i <= REDIRECTS_MAX; i++) {
-        /* Each portal its own challenge: an answer to an old one may have been overheard, or asked of another. */
-        if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-            return err_set(err, STATUS_TARGET, "no random numbers: %s", strerror(errno));
-        iscsibe_talk_begin(t, &who, &login->offer, isid, random, random[CHALLENGE_SIZE]);
-        int rc = enter(l, t, portal, login->tcp, end, err);
+        int rc = enter(l, t, portal, login, isid, end, err);
         if (rc == TALK_FAILED) return name_way(portal, i, err);
         if (rc == TALK_DONE) return 0;
         snprintf(portal, sizeof portal, "%s", t->address);

@@ -18,6 +18,7 @@ struct iscsibe_link {
     bool full_feature;              /* digests are in force */
     char auth[24], alias[256], portal_group[16];
     char entry[ISCSIBE_PORTAL_SIZE]; /* numeric address and port of the first portal, before any redirection */
+    char left[500];                  /* addresses that did not serve, and why; "": none */
     uint8_t segment[LINK_DATA_MAX]; /* data segment of the last PDU that came */
 };
 

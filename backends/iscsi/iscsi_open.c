@@ -268,7 +268,7 @@ static int ask_alua(struct opening *o, struct err *err) {
 static void describe(const struct opening *o) {
     struct facts *f = o->facts;
     const struct handle *h = o->h;
-    char size[24], target[90], address[64], ways[60] = "";
+    char size[24], target[90], address[64], shown[68], ways[60] = "";
     unsigned port;
     int fd = iscsibe_session_fd(o->s);
 
@@ -286,7 +286,10 @@ static void describe(const struct opening *o) {
     kv_text(&f->negotiated, "header_digest", "%s", h->login.offer.header_digest ? "crc32c" : "none");
     kv_text(&f->negotiated, "chap", "%s", *h->login.target_user ? "mutual" : *h->login.user ? "yes" : "no");
     if (sock_peer(fd, address, sizeof address, &port))
-        kv_text(&f->negotiated, "portal_address", "%s:%u", address, port);
+        kv_text(&f->negotiated, "portal_address", "%s:%u", sock_bracket(address, shown, sizeof shown), port);
+    if (o->s->link && *o->s->link->left)
+        kv_text(&f->warnings, "address-left", "%.60s has addresses that do not serve: %s; everything goes to %s", h->login.portal,
+                o->s->link->left, o->s->link->entry);
     kv_uint(&f->negotiated, "unit_attentions_at_login", o->s->unit_attentions);
     if (o->s->put_offs) {
         kv_uint(&f->negotiated, "open_retries", o->s->put_offs);
@@ -379,6 +382,8 @@ int iscsibe_open(const struct open_how *how, struct handle **out, struct facts *
         explain_login(&h->login, status, err);
         goto out;
     }
+    /* A name may have several addresses, which may lead to several targets: from here on, it is the one that was asked. */
+    if (o->s->link) snprintf(h->roads.address[h->roads.own], sizeof h->roads.address[0], "%s", o->s->link->entry);
     rc = ask_all(o, err);
     if (rc == 0 && conf->password)
         kv_text(&facts->warnings, "password-in-url",
@@ -402,11 +407,15 @@ void iscsibe_close(struct handle *h) {
 
 int iscsibe_holes(struct handle *h, uint64_t offset, uint64_t len, int64_t until, double *share) {
     uint64_t lba = offset / h->block, blocks = len / h->block, told = 0, missing = 0;
-    struct iscsibe_session *s;
+    struct iscsibe_login login = h->login;
+    struct iscsibe_session *s = NULL;
     unsigned status;
     struct err err;
 
-    if (blocks == 0 || iscsibe_session_open(&h->login, &s, &status, &err) != 0) return -1;
+    snprintf(login.portal, sizeof login.portal, "%s", iscsibe_road_address(&h->roads, h->roads.own));
+    if (blocks > 0) (void)iscsibe_session_open(&login, &s, &status, &err);
+    iscsibe_login_wipe(&login);
+    if (!s) return -1;
     s->deadline = until;
     while (told < blocks) {
         uint64_t at = lba + told, n, unmapped;

@@ -110,6 +110,12 @@ bool sock_peer(int fd, char *address, size_t len, unsigned *port) {
     return true;
 }
 
+const char *sock_bracket(const char *host, char *buf, size_t len) {
+    bool six = strchr(host, ':') != NULL;
+    snprintf(buf, len, "%s%s%s", six ? "[" : "", host, six ? "]" : "");
+    return buf;
+}
+
 unsigned sock_local_port(int fd) {
     struct sockaddr_storage ss;
     socklen_t n = sizeof ss;

@@ -34,4 +34,7 @@ const char *sock_why(int fd, char *buf, size_t len);
 bool sock_peer(int fd, char *address, size_t len, unsigned *port);
 unsigned sock_local_port(int fd); /* 0: unknown */
 
+/* An address of IPv6 in brackets, as it is written before ":port" or ":/export"; anything else as it is. */
+const char *sock_bracket(const char *host, char *buf, size_t len);
+
 #endif

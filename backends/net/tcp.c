@@ -20,7 +20,6 @@
 #define RESERVED_FIRST 512u
 #define RESERVED_PORTS 512u
 #define STAGGER_NS (250 * NS_PER_MS) /* RFC 8305's "connection attempt delay" */
-#define ADDRESSES_MAX 16u            /* of one name; more are not tried */
 
 /* One address of the name. */
 struct attempt {
@@ -205,6 +204,7 @@ int tcp_connect_any(const struct tcp_how *how, const struct addrinfo *list, stru
     int winner = run(&r);
     if (winner >= 0) {
         if (how->source) *how->source = r.at[winner].source;
+        if (how->which) *how->which = (unsigned)winner;
         fd = r.at[winner].fd;
         r.at[winner].fd = -1;
     } else {

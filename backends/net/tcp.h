@@ -10,6 +10,8 @@
 #include "backends/net/tcp_options.h"
 #include "base/err.h"
 
+#define ADDRESSES_MAX 16u /* of one name; more are not tried */
+
 enum tcp_source {
     TCP_SOURCE_FINE,    /* reserved, or it did not matter */
     TCP_SOURCE_NO_RIGHT,
@@ -24,6 +26,7 @@ struct tcp_how {
     int64_t timeout;    /* ns, for all attempts together */
     const struct tcp_settings *settings; /* NULL: the kernel's defaults */
     enum tcp_source *source; /* NULL, or where to put what became of `reserved` */
+    unsigned *which;    /* NULL, or where to put the place in the list of the address that won */
 };
 
 /* What tcp_source_words() says of a source port that is not a reserved one; "" for TCP_SOURCE_FINE. */

@@ -70,6 +70,24 @@ static int check_congestion(const char *name, struct err *err) {
     return rc;
 }
 
+static bool is_multicast(const struct sockaddr_storage *s) {
+    if (s->ss_family == AF_INET6) return IN6_IS_ADDR_MULTICAST(&((const struct sockaddr_in6 *)s)->sin6_addr);
+    return IN_MULTICAST(ntohl(((const struct sockaddr_in *)s)->sin_addr.s_addr));
+}
+
+/* bind() takes a broadcast address too, and connect() from there fails: so does a datagram's way from it to itself. */
+static bool is_broadcast(const struct sockaddr_storage *s, socklen_t len) {
+    struct sockaddr_in to;
+    if (s->ss_family != AF_INET) return false;
+    memcpy(&to, s, sizeof to);
+    to.sin_port = htons(9);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return false;
+    bool is = connect(fd, (struct sockaddr *)&to, len) != 0 && errno == EACCES; /* SO_BROADCAST is not set */
+    close(fd);
+    return is;
+}
+
 static int check_source(const char *text, struct err *err) {
     struct sockaddr_storage source;
     socklen_t len;
@@ -79,6 +97,9 @@ static int check_source(const char *text, struct err *err) {
     text_safe(safe, sizeof safe, text, strlen(text));
     if (parse_source(text, &source, &len) != 0)
         return err_set(err, STATUS_USAGE, "bind=%s: an IPv4 or IPv6 address of this machine is wanted", safe);
+    if (is_multicast(&source) || is_broadcast(&source, len))
+        return err_set(err, STATUS_USAGE, "bind=%s: no TCP connection can come from a %s address: one of this machine's own is "
+                       "wanted (`ip -br addr` lists them)", safe, is_multicast(&source) ? "multicast" : "broadcast");
     if ((fd = socket(source.ss_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP)) < 0) return 0;
     if (bind(fd, (struct sockaddr *)&source, len) != 0)
         rc = err_set(err, STATUS_USAGE, "bind=%s: %s", safe,

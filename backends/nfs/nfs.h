@@ -70,6 +70,7 @@ struct nfsbe_server {
     uint32_t groups[NFSBE_GROUPS_MAX];
     unsigned n_groups;
     int64_t timeout;     /* ns, of one call */
+    int64_t whole;       /* ns: timeout= where `timeout` is a share of it, because others are left to be tried; else 0 */
     struct tcp_settings source; /* of bind= alone, for every connection that is not the data's */
 };
 

@@ -18,6 +18,7 @@
 #define RESERVED_FIRST 512u
 #define RESERVED_PORTS 512u
 #define NFS_PORT 2049u
+#define TRY_NS (5 * NS_PER_SEC)  /* so long one way is tried while another is left: three SYNs */
 #define GRACE_NS (400 * NS_PER_MS) /* so long another way is tried when the time is over */
 
 static const char *host_of(const struct nfsbe_server *server, char buf[128]) {
@@ -26,10 +27,8 @@ static const char *host_of(const struct nfsbe_server *server, char buf[128]) {
 
 /* `server` with what is left of the time. */
 static struct nfsbe_server within(const struct nfsbe_server *server, int64_t end) {
-    struct nfsbe_server s = *server;
-    s.timeout = end - sock_now();
-    if (s.timeout < GRACE_NS) s.timeout = GRACE_NS;
-    return s;
+    int64_t left = end - sock_now();
+    return nfsbe_server_share(server, left < GRACE_NS ? GRACE_NS : left);
 }
 
 static const char *key_of(unsigned program) {
@@ -160,6 +159,12 @@ struct way {
     int64_t end;
 };
 
+/* The same where another way is left: a third of the time, and not long. */
+static struct way first_way(const struct way *w) {
+    int64_t now = sock_now(), share = (w->end - now) / 3;
+    return (struct way){ w->server, w->program, now + (share < TRY_NS ? share : TRY_NS) };
+}
+
 /* A connection that stays has the whole timeout for each call, and a server that does not end with this function. */
 static int keep(const struct way *w, struct nfsbe_conn **out) {
     (*out)->server = w->server;
@@ -188,9 +193,10 @@ static int udp_there(const struct way *w, const char *host, unsigned port, struc
 /* MOUNT may be there over UDP only, and then nobody listens at TCP's port; data never goes over it. */
 static int at_given_port(const struct way *w, struct nfsbe_conn **out, struct err *err) {
     struct err udp = { .status = STATUS_OK };
-    bool connected = false;
-    if (tcp_there(w, "", w->server->port, true, &connected, out, err) == 0) return 0;
-    return w->program == NFS_MOUNT_PROGRAM_ID && !connected ? udp_there(w, "", w->server->port, out, &udp) : -1;
+    bool connected = false, mount = w->program == NFS_MOUNT_PROGRAM_ID;
+    const struct way first = mount ? first_way(w) : *w;
+    if (tcp_there(&first, "", w->server->port, true, &connected, out, err) == 0) return 0;
+    return mount && !connected ? udp_there(w, "", w->server->port, out, &udp) : -1;
 }
 
 /* ---- by the portmapper ---- */
@@ -225,7 +231,8 @@ int nfsbe_conn_open_until(const struct nfsbe_server *server, unsigned program, i
     }
     /* from here on at ports.address: the answer is this address's */
     int rc = -1;
-    if (ports.tcp) rc = tcp_there(&w, ports.address, ports.tcp, false, NULL, out, err);
+    const struct way first = program == NFS_MOUNT_PROGRAM_ID && ports.udp ? first_way(&w) : w;
+    if (ports.tcp) rc = tcp_there(&first, ports.address, ports.tcp, false, NULL, out, err);
     else not_registered(server, program, ports.udp ? " over TCP" : "", err);
     if (rc != 0 && program == NFS_MOUNT_PROGRAM_ID && ports.udp) /* its TCP is missing, or a firewall's victim */
         rc = udp_there(&w, ports.address, ports.udp, out, ports.tcp ? &why : err);

@@ -38,7 +38,7 @@ int nfsbe_path_normal(const char *in, char out[NFS_PATH_MAX], struct err *err) {
     return 0;
 }
 
-/* Length of `dir` without '/' at its end; a server may leave out the one at the beginning. */
+/* Length of `dir` without '/' at both ends. */
 static size_t trimmed(const char **dir) {
     while (**dir == '/') (*dir)++;
     size_t n = strlen(*dir);
@@ -52,6 +52,7 @@ int nfsbe_export_match(const struct nfsbe_exports *exports, const char *path, co
     const char *p = path + 1;
     for (size_t i = 0; i < exports->n; i++) {
         const char *dir = exports->dir[i];
+        if (*dir != '/') continue; /* no path: it cannot be said what it stands for */
         size_t n = trimmed(&dir);
         if (best >= 0 && n <= best_len) continue;
         if (n > 0 && (strncmp(p, dir, n) != 0 || (p[n] != '/' && p[n] != '\0'))) continue;

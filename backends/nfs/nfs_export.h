@@ -20,7 +20,8 @@ struct nfsbe_exports {
 int nfsbe_path_normal(const char *in, char out[NFS_PATH_MAX], struct err *err);
 
 /* The longest of the exports that `path` (normal) lies in, whole components only. Its index, or -1; *rest is then the
- * part of `path` below it, without its first '/'. An export that is the whole path is a match with an empty rest. */
+ * part of `path` below it, without its first '/'. An export that is the whole path is a match with an empty rest; what
+ * does not begin with '/' is none. */
 int nfsbe_export_match(const struct nfsbe_exports *exports, const char *path, const char **rest);
 
 int nfsbe_exports_add(struct nfsbe_exports *exports, const char *dir); /* once; -1: no memory, or too many */

@@ -54,10 +54,11 @@ static bool allocate(struct context *c, unsigned n) {
 static void take_socket(struct context *c, unsigned i, int fd, uint32_t max_io) {
     struct timeval tick = { .tv_usec = NFSNATIVE_RCVTIMEO_MS * 1000 };
     struct nfsnative_conn *conn = &c->conn[i];
-    char address[60];
+    char address[54], shown[56];
     unsigned port;
     if (sock_peer(fd, address, sizeof address, &port))
-        snprintf(conn->road, sizeof conn->road, "port %u to %s:%u", sock_local_port(fd), address, port);
+        snprintf(conn->road, sizeof conn->road, "port %u to %s:%u", sock_local_port(fd),
+                 sock_bracket(address, shown, sizeof shown), port);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
     conn->fd = fd;
     conn->index = (uint16_t)i;

@@ -15,7 +15,6 @@
 struct opening {
     const struct nfsbe_conf *conf;
     struct handle *h;
-    struct facts *facts;
     struct nfsbe_root root;
 };
 
@@ -89,7 +88,7 @@ static int find_file(struct nfsbe_conn *conn, struct opening *o, enum open_mode 
 static struct handle *handle_new(const struct nfsbe_conf *conf, enum open_mode mode) {
     struct handle *h = calloc(1, sizeof *h);
     if (!h) return NULL;
-    char path[400];
+    char path[400], host[128];
     snprintf(h->server.host, sizeof h->server.host, "%s", conf->host);
     h->server.port = (unsigned)conf->nfsport;
     h->server.uid = (uint32_t)conf->uid;
@@ -101,30 +100,9 @@ static struct handle *handle_new(const struct nfsbe_conf *conf, enum open_mode m
     h->ping = conf->ping;
     h->rsize = (uint32_t)conf->rsize;
     h->wsize = (uint32_t)conf->wsize;
-    snprintf(h->where, sizeof h->where, "%.100s:%s", conf->host,
+    snprintf(h->where, sizeof h->where, "%.100s:%s", sock_bracket(conf->host, host, sizeof host),
              text_safe(path, sizeof path, conf->path, strlen(conf->path)));
     return h;
-}
-
-/* The server that answered MOUNT is asked for NFS first; another address of the name only where that fails. Later
- * connections go to the very address and port of this one: a name may stand for several servers. */
-static int connect_nfs(struct opening *o, struct nfsbe_conn **conn, struct err *err) {
-    struct nfsbe_server *server = &o->h->server, same = *server;
-    struct err then = { .status = STATUS_OK };
-    char address[sizeof server->host];
-    unsigned port;
-    int64_t end = sock_now() + server->timeout;
-
-    if (o->root.address[0]) snprintf(same.host, sizeof same.host, "%s", o->root.address);
-    if (nfsbe_conn_open_until(&same, NFS_PROGRAM_ID, end, conn, err) != 0 &&
-        (strcmp(same.host, server->host) == 0 ||
-         nfsbe_conn_open_until(server, NFS_PROGRAM_ID, end, conn, &then) != 0))
-        return -1;
-    (*conn)->server = server; /* `same` ends here */
-    if (!sock_peer((*conn)->fd, address, sizeof address, &port)) return 0;
-    snprintf(server->host, sizeof server->host, "%s", address);
-    server->port = port;
-    return 0;
 }
 
 static void note_conn(const struct nfsbe_conn *conn, struct facts *facts) {
@@ -139,12 +117,13 @@ static void note_conn(const struct nfsbe_conn *conn, struct facts *facts) {
 
 static void describe(const struct opening *o, const struct nfsbe_conn *conn, struct facts *facts) {
     const struct handle *h = o->h;
-    char dir[60], rest[60], size[24] = "not there yet", words[600];
+    char dir[60], rest[60], size[24] = "not there yet", words[600], host[128];
 
     text_safe(dir, sizeof dir, o->root.export_path, strlen(o->root.export_path));
     text_safe(rest, sizeof rest, o->root.rest, strlen(o->root.rest));
     if (h->exists) units_size_human(size, sizeof size, facts->size);
-    snprintf(facts->summary, sizeof facts->summary, "NFSv3 TCP %.40s:%s %s, %s", o->conf->host, dir, rest, size);
+    snprintf(facts->summary, sizeof facts->summary, "NFSv3 TCP %.42s:%s %s, %s",
+             sock_bracket(o->conf->host, host, sizeof host), dir, rest, size);
     kv_text(&facts->negotiated, "protocol", "NFSv3 over TCP");
     kv_text(&facts->negotiated, "export", "%s", dir);
     kv_text(&facts->negotiated, "export_chosen_by", "%s", o->root.chosen_by);
@@ -165,16 +144,8 @@ static void undo_create(struct handle *h, struct err *err) {
     if (nfsbe_remove(h, &why) != 0) err_prefix(err, "the new file could not be removed again (%.400s)", why.msg);
 }
 
-/* A name that is none is no question of ports and ways: said alone, before anything is asked. */
-static int resolve(const struct handle *h, struct err *err) {
-    struct addrinfo *list;
-    if (tcp_resolve(h->server.host, 0, SOCK_STREAM, &h->server.source, &list, err) != 0) return -1;
-    freeaddrinfo(list);
-    return 0;
-}
-
 int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *facts, struct err *err) {
-    struct opening o = { .conf = how->conf, .facts = facts };
+    struct opening o = { .conf = how->conf };
     struct nfsbe_conn *conn = NULL;
     struct nfsbe_attr attr;
     int rc = -1;
@@ -183,9 +154,7 @@ int nfsbe_open(const struct open_how *how, struct handle **out, struct facts *fa
     o.h = handle_new(o.conf, how->mode);
     if (!o.h) return err_set(err, STATUS_TARGET, "no memory");
     if (nfsbe_gids_fill(&o.h->server, o.conf->gid, err) != 0) goto out;
-    if (resolve(o.h, err) != 0) goto out;
-    if (nfsbe_root_find(o.conf, &o.h->server, &o.root, err) != 0) goto out;
-    if (connect_nfs(&o, &conn, err) != 0) goto out;
+    if (nfsbe_reach(o.conf, &o.h->server, &o.root, &conn, &facts->warnings, err) != 0) goto out;
     if (walk(conn, &o, err) != 0) goto out;
     if (find_file(conn, &o, how->mode, &attr, err) != 0) goto out;
     if (how->mode == OPEN_CREATE && nfsbe_create(conn, o.h, how->create_size, &attr, err) != 0) goto out;

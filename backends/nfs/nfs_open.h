@@ -19,10 +19,17 @@ struct nfsbe_root {
     const char *chosen_by;        /* for the result */
     struct nfsbe_fh fh;
     char address[256];            /* of the server that answered, numeric */
+    bool refused;                 /* it failed, but MOUNT answered: there is nothing to be had by asking elsewhere */
 };
 int nfsbe_root_find(const struct nfsbe_conf *conf, const struct nfsbe_server *server, struct nfsbe_root *root,
                     struct err *err);
 void nfsbe_root_free(struct nfsbe_root *root);
+
+/* nfs_reach.c: a connection to NFS, and the export mounted, at one address of server->host, which becomes numeric, and
+ * the port what served. An address where something does not answer is left for the next, each within its share of the
+ * timeout; those that were left are put into `warnings`. -1: err names each address. */
+int nfsbe_reach(const struct nfsbe_conf *conf, struct nfsbe_server *server, struct nfsbe_root *root,
+                struct nfsbe_conn **conn, struct kv *warnings, struct err *err);
 
 /* nfs_facts.c: everything the server says about the file system and the file. `attr` NULL: the file does not exist. */
 int nfsbe_facts(struct nfsbe_conn *conn, struct handle *h, const struct nfsbe_attr *attr, struct facts *facts,

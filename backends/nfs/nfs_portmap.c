@@ -84,13 +84,13 @@ static int ask(struct nfsbe_conn *conn, unsigned program, struct nfsbe_ports *po
 }
 
 int nfsbe_portmap(const struct nfsbe_server *server, unsigned program, struct nfsbe_ports *ports, struct err *err) {
-    struct nfsbe_server quick = *server;
+    int64_t most = server->timeout / 2 < PORTMAP_NS ? server->timeout / 2 : PORTMAP_NS;
+    struct nfsbe_server quick = nfsbe_server_share(server, most);
     struct nfsbe_conn *conn;
     struct err udp = { .status = STATUS_OK };
     unsigned port;
 
     memset(ports, 0, sizeof *ports);
-    quick.timeout = server->timeout / 2 < PORTMAP_NS ? server->timeout / 2 : PORTMAP_NS;
     int64_t end = sock_now() + quick.timeout;
     if (nfsbe_conn_tcp(&quick, NFSBE_PORTMAP_PROGRAM_ID, 2, PORTMAP_PORT, &conn, err) != 0) {
         /* where TCP was silent to the end, UDP hardly is anything else */

@@ -22,14 +22,15 @@ struct finding {
     char tried[500];            /* "/a/b: MNT3ERR_NOENT, /a: MNT3ERR_ACCES" */
     size_t tried_n;
     char hidden[300];           /* why there is no export list */
+    int64_t end;                /* of all calls together, where another address is left; 0: none is */
 };
 
 static int flavors_ok(const struct finding *f, const struct nfsbe_mnt *mnt, struct err *err) {
-    char dir[300], names[120];
+    char dir[300], names[120], host[128];
     if (nfsbe_mnt_takes_sys(mnt)) return 0;
     nfsbe_mnt_flavors(mnt, names, sizeof names);
     return err_set(err, STATUS_TARGET, "%s:%s: the export wants %s (sec=%s); samedisk speaks AUTH_SYS only: add sys to "
-                   "its sec=, or export a test directory with sec=sys", f->conf->host,
+                   "its sec=, or export a test directory with sec=sys", sock_bracket(f->conf->host, host, sizeof host),
                    text_safe(dir, sizeof dir, f->root->export_path, strlen(f->root->export_path)),
                    strstr(names, "krb5") ? "Kerberos" : "another way to log in", names);
 }
@@ -59,15 +60,16 @@ static int mount_one(struct finding *f, const char *dir, const char *rest, struc
 
 /* One export that was named, by the user or the server's list. */
 static int mount_named(struct finding *f, const char *dir, const char *rest, struct err *err) {
-    char safe[300], name[40], asker[600], path[300];
+    char safe[300], name[40], asker[600], path[300], host[128];
     const char *p = f->conf->path;
     if (!*rest)
         return err_set(err, STATUS_TARGET, "%s is the export itself: name a file below it",
                        text_safe(path, sizeof path, p, strlen(p)));
     int status = mount_one(f, dir, rest, err);
     if (status <= 0) return status;
-    return err_set(err, STATUS_TARGET, "mounting %s:%s: %s (%s)%s", f->conf->host,
-                   text_safe(safe, sizeof safe, dir, strlen(dir)), nfsbe_mount_name((unsigned)status, name, sizeof name),
+    return err_set(err, STATUS_TARGET, "mounting %s:%s: %s (%s)%s",
+                   sock_bracket(f->conf->host, host, sizeof host), text_safe(safe, sizeof safe, dir, strlen(dir)),
+                   nfsbe_mount_name((unsigned)status, name, sizeof name),
                    nfsbe_conn_asker(f->conn, asker, sizeof asker),
                    status == NFSBE_NOENT ? ": the server has no such export" : ": is this client admitted to the export?");
 }
@@ -111,7 +113,11 @@ static int without_a_list(struct finding *f, struct err *err) {
     if (!silent) {
         struct err again = { .status = STATUS_OK };
         nfsbe_conn_close(f->conn);
-        if (nfsbe_conn_open(f->mountd, NFS_MOUNT_PROGRAM_ID, &f->conn, &again) == 0) return 0;
+        int64_t end = f->end ? f->end : sock_now() + f->mountd->timeout;
+        if (nfsbe_conn_open_until(f->mountd, NFS_MOUNT_PROGRAM_ID, end, &f->conn, &again) == 0) {
+            f->conn->until = f->end;
+            return 0;
+        }
     }
     return err_prefix(err, "the server's export list (export= names the export without it)");
 }
@@ -165,7 +171,10 @@ int nfsbe_root_find(const struct nfsbe_conf *conf, const struct nfsbe_server *se
         return -1;
     }
     if (!sock_peer(f.conn->fd, root->address, sizeof root->address, &port)) root->address[0] = '\0';
+    if (server->whole) f.end = end;
+    f.conn->until = f.end;
     int rc = find(&f, err);
+    root->refused = rc != 0 && f.conn && !f.conn->dead;
     nfsbe_conn_close(f.conn);
     return rc;
 }

@@ -22,6 +22,13 @@ const char *nfsbe_program_name(unsigned program) {
     return program == NFS_PROGRAM_ID ? "NFS" : program == NFS_MOUNT_PROGRAM_ID ? "MOUNT" : "portmapper";
 }
 
+struct nfsbe_server nfsbe_server_share(const struct nfsbe_server *server, int64_t ns) {
+    struct nfsbe_server s = *server;
+    if (!s.whole) s.whole = s.timeout;
+    s.timeout = ns;
+    return s;
+}
+
 struct nfsbe_conn *nfsbe_conn_over(const struct nfsbe_server *server, unsigned program, unsigned version, int fd,
                                    bool datagram) {
     struct nfsbe_conn *conn = calloc(1, sizeof *conn);
@@ -73,14 +80,17 @@ static int fails(struct nfsbe_conn *conn, const char *what, struct err *err, con
 }
 
 static int fails_errno(struct nfsbe_conn *conn, const char *what, struct err *err, int error) {
-    char host[128];
+    char host[128], whole[60] = "";
+    double waited = tcp_seconds(conn->timeout);
     conn->dead = true;
     conn->error = -error;
     if (error == -ECONNRESET) return fails(conn, what, err, "the other side closed the connection");
     if (error != -ETIMEDOUT) return fails(conn, what, err, strerror(-error));
-    return err_set(err, STATUS_TARGET, "%s: no answer from %s within %g s (timeout=)", what,
-                   text_safe(host, sizeof host, conn->server->host, strlen(conn->server->host)),
-                   tcp_seconds(conn->timeout));
+    if (tcp_seconds(conn->server->whole) > waited)
+        snprintf(whole, sizeof whole, "its share of timeout=%gs", tcp_seconds(conn->server->whole));
+    return err_set(err, STATUS_TARGET, "%s: no answer from %s within %g s (%s)", what,
+                   text_safe(host, sizeof host, conn->server->host, strlen(conn->server->host)), waited,
+                   *whole ? whole : "timeout=");
 }
 
 int nfsbe_conn_garbled(struct nfsbe_conn *conn, const char *what, struct err *err) {

@@ -58,6 +58,9 @@ int nfsbe_conn_call(struct nfsbe_conn *conn, struct xdr_out *args, const char *w
 /* The result was not what it has to be: fills err, -1. Nothing more is asked on this connection. */
 int nfsbe_conn_garbled(struct nfsbe_conn *conn, const char *what, struct err *err);
 
+/* A copy that has no more time than `ns`: a share of timeout=, which messages then say. */
+struct nfsbe_server nfsbe_server_share(const struct nfsbe_server *server, int64_t ns);
+
 /* "asked as uid 0 gid 0 from TCP port 700", with what follows from a port that is not reserved. */
 const char *nfsbe_conn_asker(const struct nfsbe_conn *conn, char *buf, size_t len);
 const char *nfsbe_program_name(unsigned program); /* "NFS", "MOUNT", "portmapper" */

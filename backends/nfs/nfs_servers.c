@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/net/sock.h"
 #include "backends/nfs/nfs.h"
 #include "base/text.h"
 
@@ -52,9 +53,8 @@ int nfsbe_servers_fill(struct nfsbe_servers *out, const char *text, struct err *
 void nfsbe_servers_words(const struct nfsbe_servers *s, char *buf, size_t len) {
     size_t at = 0;
     if (len) *buf = '\0';
-    for (unsigned i = 0; i < s->n && at < len; i++) {
-        bool six = strchr(s->at[i].host, ':') != NULL;
-        at += (size_t)snprintf(buf + at, len - at, "%s%s%s%s:%u", i ? ", " : "", six ? "[" : "", s->at[i].host,
-                               six ? "]" : "", s->at[i].port);
-    }
+    char shown[sizeof s->at[0].host + 2];
+    for (unsigned i = 0; i < s->n && at < len; i++)
+        at += (size_t)snprintf(buf + at, len - at, "%s%s:%u", i ? ", " : "",
+                               sock_bracket(s->at[i].host, shown, sizeof shown), s->at[i].port);
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "pattern/mark.h"
+#include "safety/content.h"
 #include "target/blockio.h"
 
 #define WRITE_TRIES 3
@@ -42,16 +42,11 @@ static int failed(const struct claim *c, const char *what, struct err *err) {
 }
 
 static void look(const struct claim *c, const unsigned char *buf, struct claim_block *out) {
-    uint64_t word;
-
     out->whole = true;
     out->has_record = owner_of_block(buf, &out->owner);
     for (uint32_t i = 0; i < c->unit; i += MARK_STEP)
         if (data_look(buf + i, c->at + i, MARK_STEP) == DATA_FOREIGN) out->whole = false;
-    for (uint32_t i = 0; i < c->unit; i += sizeof(word)) {
-        memcpy(&word, buf + i, sizeof(word));
-        out->sum = rng_mix(out->sum ^ word);
-    }
+    out->sum = content_sum(buf, c->unit);
 }
 
 int claim_read(const struct claim *c, struct claim_block *out, struct err *err) {

@@ -58,6 +58,22 @@ static void count_block(struct content *c, const unsigned char *block, size_t le
     }
 }
 
+uint64_t content_sum(const void *block, size_t len) {
+    uint64_t sum = 0, word;
+
+    for (size_t i = 0; i + sizeof(word) <= len; i += sizeof(word)) {
+        memcpy(&word, (const char *)block + i, sizeof(word));
+        sum = rng_mix(sum ^ word);
+    }
+    return sum;
+}
+
+static void keep_first(struct look *l, const unsigned char *block, uint64_t at, size_t len) {
+    if (l->out->first_known || len != MARK_STEP || at != (l->from + MARK_STEP - 1) / MARK_STEP * MARK_STEP) return;
+    l->out->first_sum = content_sum(block, len);
+    l->out->first_known = true;
+}
+
 /* What of the len bytes at `offset` lies in the range, by blocks. Both ends of a block that is cut stay what they are.
  */
 static void count_bytes(struct look *l, const unsigned char *buf, uint64_t offset, size_t len) {
@@ -67,6 +83,7 @@ static void count_bytes(struct look *l, const unsigned char *buf, uint64_t offse
         uint64_t next = (at / MARK_STEP + 1) * MARK_STEP;
         if (next > end) next = end;
         count_block(l->out, buf + (at - offset), (size_t)(next - at), at);
+        keep_first(l, buf + (at - offset), at, (size_t)(next - at));
         at = next;
     }
 }

@@ -34,6 +34,8 @@ struct content {
     uint64_t range, looked; /* bytes: of the range, and of it that were read for these counts */
     /* blocks of 4 KiB of the range: */
     unsigned ours, zeros, foreign;
+    uint64_t first_sum; /* content_sum() of the first whole one, where a record would stand; if first_known */
+    bool first_known;
     uint64_t first_foreign; /* offset; where foreign > 0 */
     struct owner owner[CONTENT_OWNERS]; /* records of runs that have not given the object back, as far as that was read: */
     unsigned n_owners;                  /* some may be of runs that are gone */
@@ -65,6 +67,8 @@ int content_look(const struct content_wish *wish, struct content *out, struct er
 /* The same with random places, and without an end before it is done. */
 int content_examine(const struct backend *backend, struct handle *h, const struct facts *facts, struct clock *clock,
                     uint64_t from, uint64_t to, struct content *out, struct err *err);
+/* By which a block is known again; `len` a multiple of 8. */
+uint64_t content_sum(const void *block, size_t len);
 /* A signature anywhere outweighs everything; then foreign blocks, and that there was no time to look; then ours. */
 enum content_kind content_kind(const struct content *c);
 /* "all zeros (all of it was read)", "samedisk data (only 0.02 % of it was read)",

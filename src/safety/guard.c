@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "pattern/mark.h"
 #include "safety/claim.h"
 #include "safety/consent.h"
+#include "safety/content.h"
 #include "safety/lookthrough.h"
 #include "safety/recheck.h"
 #include "safety/roads.h"
@@ -107,6 +109,23 @@ static int who_was_faster(const struct safety_guard *g, unsigned t, struct err *
     return -1;
 }
 
+/* The record is the first thing that is written: what it goes over must be what consent was given for. The rest is looked
+ * at once more before the first run, but by then this block would no longer tell. */
+static int same_block_as_examined(const struct safety_guard *g, unsigned t, const struct claim_block *found, struct err *err) {
+    const struct claim *c = &g->claim[t];
+
+    for (size_t i = 0; i < g->report->n; i++) {
+        const struct safety_decision *d = &g->report->decision[i];
+        if (d->target != t || c->target->n_members != 1 || c->unit != MARK_STEP || !d->content || !d->content->first_known) continue;
+        if (d->content->first_sum == found->sum) continue;
+        return err_set(err, STATUS_TARGET,
+                       "%s: refused: what lies at offset %" PRIu64 " is not what was there when it was examined: somebody else "
+                       "writes to it, or its name leads to another object by now; nothing was written to it",
+                       c->target->label, c->at);
+    }
+    return 0;
+}
+
 static int take(struct safety_guard *g, unsigned t, struct err *err) {
     struct claim *c = &g->claim[t];
     struct claim_block found;
@@ -124,6 +143,7 @@ static int take(struct safety_guard *g, unsigned t, struct err *err) {
     if (v == OWNER_RUNNING || v == OWNER_ELSEWHERE)
         if (refuse_owner(g, t, &found.owner, v, err) != 0) return -1;
     if ((v == OWNER_OURS ? found_ours(g, t, &found.owner, err) : found_none(g, t, err)) != 0) return -1;
+    if (v != OWNER_OURS && same_block_as_examined(g, t, &found, err) != 0) return -1;
     if (roads_prove(c->target, g->wish->write_from, g->wish->write_to, err) != 0) return -1;
     c->before = found.sum;
     if (claim_write(c, &g->self, &found, err) != 0) return who_was_faster(g, t, err);

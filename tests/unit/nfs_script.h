@@ -112,9 +112,10 @@ static inline void *script_run(void *arg) {
     return NULL;
 }
 
-/* On 127.0.0.1; port 0: any. */
-static inline void script_start(struct script *s, unsigned port, bool tcp, bool udp, script_answer *answer, void *arg) {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+/* Port 0: any. */
+static inline void script_start_at(struct script *s, const char *address, unsigned port, bool tcp, bool udp,
+                                   script_answer *answer, void *arg) {
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = inet_addr(address),
                               .sin_port = htons((uint16_t)port) };
     socklen_t len = sizeof at;
     int on = 1;
@@ -132,6 +133,10 @@ static inline void script_start(struct script *s, unsigned port, bool tcp, bool 
     }
     s->port = ntohs(at.sin_port);
     if (pipe(s->stop) != 0 || pthread_create(&s->thread, NULL, script_run, s) != 0) abort();
+}
+
+static inline void script_start(struct script *s, unsigned port, bool tcp, bool udp, script_answer *answer, void *arg) {
+    script_start_at(s, "127.0.0.1", port, tcp, udp, answer, arg);
 }
 
 static inline void script_stop(struct script *s) {

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/socket.h>
@@ -15,7 +17,9 @@
 #include "backends/net/sock.h"
 #include "base/clock.h"
 #include "tests/unit/iscsi_pdus.h"
+#include "tests/unit/made_names.h"
 
+#define AT_LOGIN_STATUS 36 /* class and detail */
 #define LIMIT (300 * NS_PER_MS)
 
 static struct iscsibe_link *l;
@@ -176,8 +180,81 @@ static void wrong_digest(void **state) {
     }
 }
 
+/* ---- a portal with several addresses ---- */
+
+static int listen_at(const char *address, unsigned *port) {
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = inet_addr(address),
+                              .sin_port = htons((uint16_t)*port) };
+    socklen_t len = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    *port = ntohs(at.sin_port);
+    return fd;
+}
+
+/* Takes one login and refuses it with the status at `arg`. */
+struct refuser { int fd; uint16_t status; };
+
+static void *refuse(void *arg) {
+    const struct refuser *r = arg;
+    uint8_t request[ISCSI_BHS], answer[ISCSI_BHS] = { ISCSI_LOGIN_RESPONSE };
+    int fd = accept(r->fd, NULL, NULL);
+    if (recv(fd, request, sizeof request, MSG_WAITALL) == (ssize_t)sizeof request) {
+        memcpy(answer + AT_ITT, request + AT_ITT, 4);
+        iscsiw_put32(answer + AT_LOGIN_STATUS, (uint32_t)r->status << 16);
+        send(fd, answer, sizeof answer, MSG_NOSIGNAL);
+    }
+    return (void *)(intptr_t)fd;
+}
+
+/* 127.0.0.2 takes the connection, as its queue does, and never answers (or cannot serve); 127.0.0.1 answers. */
+static void an_address_that_does_not_log_in_is_left(void **state) {
+    static struct iscsibe_login login = { .target = "iqn.x:y", .initiator = "iqn.x:z", .timeout = NS_PER_SEC };
+    static const uint8_t isid[6] = { 0x80 };
+    (void)state;
+    for (int silent = 0; silent < 2; silent++) {
+        unsigned port = 0, status = 0;
+        struct iscsibe_link *link;
+        struct refuser second = { listen_at("127.0.0.1", &port), 0x0203 }, first = { listen_at("127.0.0.2", &port), 0x0301 };
+        pthread_t thread[2];
+        void *fd[2];
+        snprintf(login.portal, sizeof login.portal, "filer:%u", port);
+        pthread_create(&thread[1], NULL, refuse, &second);
+        if (!silent) pthread_create(&thread[0], NULL, refuse, &first);
+        assert_int_equal(iscsibe_link_open(&login, isid, &link, &status, &err), -1);
+        shutdown(first.fd, SHUT_RDWR);
+        shutdown(second.fd, SHUT_RDWR); /* nobody may have come there */
+        for (int i = silent; i < 2; i++) {
+            pthread_join(thread[i], &fd[i]);
+            close((int)(intptr_t)fd[i]);
+        }
+        close(first.fd);
+        close(second.fd);
+        if (status != 0x0203) fail_msg("%s", err.msg);
+        assert_non_null(strstr(err.msg, "no such target")); /* an answer, which no other address is asked for again */
+    }
+}
+
+static void all_addresses_are_told(void **state) {
+    static struct iscsibe_login login = { .target = "iqn.x:y", .initiator = "iqn.x:z", .timeout = 600 * NS_PER_MS };
+    static const uint8_t isid[6] = { 0x80 };
+    unsigned port = 0, status;
+    struct iscsibe_link *link;
+    int first = listen_at("127.0.0.2", &port), second = listen_at("127.0.0.1", &port);
+    (void)state;
+    snprintf(login.portal, sizeof login.portal, "filer:%u", port);
+    assert_int_equal(iscsibe_link_open(&login, isid, &link, &status, &err), -1);
+    if (!strstr(err.msg, "127.0.0.2: login: no answer within 0.3 s") || !strstr(err.msg, "; 127.0.0.1: login: no answer"))
+        fail_msg("%s", err.msg);
+    close(first);
+    close(second);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(good), cmocka_unit_test(sense), cmocka_unit_test(hostile),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(an_address_that_does_not_log_in_is_left),
+                                        cmocka_unit_test(all_addresses_are_told), cmocka_unit_test(good), cmocka_unit_test(sense), cmocka_unit_test(hostile),
                                         cmocka_unit_test(flood), cmocka_unit_test(wrong_digest) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include "backends/net/sock.h"
 #include "backends/nfs/nfs_open.h"
 #include "backends/nfs/nfs_portmap.h"
+#include "tests/unit/made_names.h"
 #include "tests/unit/nfs_script.h"
 
 /* ---- MOUNT ---- */
@@ -346,10 +347,114 @@ static void a_silent_host_ends_in_time(void **state) {
         int64_t from = sock_now();
         assert_int_equal(nfsbe_root_find(&conf, &server, &f.root, &f.err), -1);
         assert_in_range((sock_now() - from) / NS_PER_MS, 900, 2000);
-        says(&f, given ? "no answer within 1 s" : "no answer within 0.5 s");
+        says(&f, given ? "no answer within 0.4 s" : "no answer within 0.5 s"); /* there is UDP, and UDP and 2049 */
         nfsbe_root_free(&f.root);
     }
     for (unsigned i = 0; i < 3; i++) fill_in(&ports[i]);
+}
+
+/* ---- a name with several addresses ---- */
+
+struct portmaps { struct portmap ports; struct mountd mountd; };
+
+static void filer_answer(void *arg, const struct script_call *c, struct bytes *b) {
+    struct portmaps *p = arg;
+    if (c->program == 100000) portmap_answer(&p->ports, c, b);
+    else mountd_answer(&p->mountd, c, b);
+}
+
+/* What is at 127.0.0.2, the first of the addresses; at 127.0.0.1 everything answers, unless `alone`. */
+struct first_address {
+    bool refuses, silent, deaf; /* NFS: nobody listens; takes connections, and no call; MOUNT: as silent as that */
+    bool alone;
+    int64_t timeout;
+};
+
+static int deaf_port(const char *address, unsigned port) {
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = inet_addr(address), .sin_port = htons((uint16_t)port) };
+    int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    return fd;
+}
+
+struct reached {
+    struct nfsbe_server server;
+    struct kv warnings;
+    struct err err;
+    int64_t ms;
+    int rc;
+};
+
+static void reach(struct reached *r, const struct first_address *first) {
+    enum { MOUNT = 20048, NFS = 2049 };
+    char host[] = "filer", path[] = "/a/file";
+    struct portmaps answers = { .ports = { .version = 2 },
+                                .mountd = { .list = { "/a" }, .mountable = "/a", .flavor = 1 } };
+    struct nfsbe_conf conf = { .host = host, .path = path };
+    struct nfsbe_root root = { .rest = NULL };
+    struct nfsbe_conn *conn = NULL;
+    struct script portmap[2], mountd[2], nfsd;
+    int deaf = -1;
+
+    answers.ports.tcp = MOUNT;
+    *r = (struct reached){ .server = { .host = "filer", .timeout = first->timeout } };
+    for (int i = 0; i < 2; i++) {
+        const char *address = i ? "127.0.0.1" : "127.0.0.2";
+        script_start_at(&portmap[i], address, 111, true, false, filer_answer, &answers);
+        if (i || !first->deaf) script_start_at(&mountd[i], address, MOUNT, true, false, filer_answer, &answers);
+    }
+    if (first->deaf) deaf = deaf_port("127.0.0.2", MOUNT);
+    if (first->silent) deaf = deaf_port("127.0.0.2", NFS);
+    if (!first->alone) script_start(&nfsd, NFS, true, false, nfs_null, NULL);
+    int64_t from = sock_now();
+    conf.nfsport = r->server.port = NFS; /* the portmapper has MOUNT only */
+    r->rc = nfsbe_reach(&conf, &r->server, &root, &conn, &r->warnings, &r->err);
+    r->ms = (sock_now() - from) / NS_PER_MS;
+    nfsbe_conn_close(conn);
+    nfsbe_root_free(&root);
+    if (deaf >= 0) close(deaf);
+    if (!first->alone) script_stop(&nfsd);
+    for (int i = 0; i < 2; i++) {
+        if (i || !first->deaf) script_stop(&mountd[i]);
+        script_stop(&portmap[i]);
+    }
+}
+
+static void another_address_serves(void **state) {
+    static const struct first_address cases[] = {
+        { .refuses = true, .timeout = 20 * NS_PER_SEC },
+        { .silent = true, .timeout = NS_PER_SEC },
+        { .deaf = true, .timeout = NS_PER_SEC },
+    };
+    (void)state;
+    if (!may_have_port_111()) skip();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct reached r;
+        reach(&r, &cases[i]);
+        if (r.rc != 0) fail_msg("%s", r.err.msg);
+        assert_string_equal(r.server.host, "127.0.0.1");
+        if (cases[i].refuses) assert_in_range(r.ms, 0, 5000); /* nothing is waited for */
+        const struct kv_item *item = kv_find(&r.warnings, "address-left");
+        const char *left = item ? item->text : "";
+        if (!strstr(left, "127.0.0.2") || !strstr(left, "everything goes to 127.0.0.1")) fail_msg("\"%s\"", left);
+        kv_free(&r.warnings);
+    }
+}
+
+static void each_address_has_its_reason(void **state) {
+    const struct first_address none = { .silent = true, .alone = true, .timeout = NS_PER_SEC };
+    struct reached r;
+    (void)state;
+    if (!may_have_port_111()) skip();
+    reach(&r, &none);
+    assert_int_equal(r.rc, -1);
+    assert_non_null(strstr(r.err.msg, "127.0.0.2"));
+    assert_non_null(strstr(r.err.msg, "(its share of timeout=1s)"));
+    const char *second = strstr(r.err.msg, "; 127.0.0.1: ");
+    if (!second || !strstr(second, "Connection refused")) fail_msg("%s", r.err.msg);
+    kv_free(&r.warnings);
 }
 
 static void an_unknown_host_is_said_alone(void **state) {
@@ -545,6 +650,8 @@ int main(void) {
         cmocka_unit_test(mount_by_the_portmapper),
         cmocka_unit_test(without_a_portmapper),
         cmocka_unit_test(a_silent_host_ends_in_time),
+        cmocka_unit_test(another_address_serves),
+        cmocka_unit_test(each_address_has_its_reason),
         cmocka_unit_test(an_unknown_host_is_said_alone),
         cmocka_unit_test(removing),
         cmocka_unit_test(creating_without_a_handle),

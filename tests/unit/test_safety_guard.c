@@ -225,6 +225,23 @@ static void a_record_that_was_overwritten(void **state) {
     assert_int_equal(other.state, OWNER_ACTIVE);
 }
 
+/* Between the examination and the record, which is the first thing that is written. */
+static void another_block_than_was_examined(void **state) {
+    struct bench *b = *state;
+    unsigned char block[4096];
+    struct owner o;
+
+    target(b, 0, 0, "a", "iscsi://h/iqn.x/0", "naa.1");
+    memset(block, 1, sizeof(block));
+    put(b->fake[0].fd, 0, block, sizeof(block));
+    type(b, "a", "unknown-data");
+    if (examine(b) != 0 || safety_apply(&b->wish, &b->report, &b->err) != 0) fail_msg("%s", b->err.msg);
+    put(b->fake[0].fd, 1024, "\x53\xef", 2);
+    assert_int_equal(safety_guard_begin(&b->wish, &b->report, &b->guard, &b->err), -1);
+    expect_error(b, STATUS_TARGET, "a: refused: what lies at offset 0 is not what was there when it was examined");
+    assert_false(record_of(b, 0, 0, &o));
+}
+
 static void a_target_that_keeps_nothing(void **state) {
     struct bench *b = *state;
 
@@ -416,7 +433,7 @@ int main(void) {
         T(taken_and_given_back),
         T(others),
         T(a_record_that_was_overwritten),
-        T(a_target_that_keeps_nothing),
+        T(another_block_than_was_examined), T(a_target_that_keeps_nothing),
         T(new_content),
         T(came_into_use),
         T(new_signature),

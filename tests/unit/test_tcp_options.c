@@ -131,6 +131,15 @@ static void wrong_address(void **state) {
     set(&c, "bind", "eth0");
     refused(&c, "bind=eth0: an IPv4 or IPv6 address");
     begin(&c);
+    set(&c, "bind", "224.0.0.1");
+    refused(&c, "bind=224.0.0.1: no TCP connection can come from a multicast address");
+    begin(&c);
+    set(&c, "bind", "ff02::1");
+    refused(&c, "multicast address");
+    begin(&c);
+    set(&c, "bind", "127.255.255.255"); /* the loopback network's; bind() takes it */
+    refused(&c, "broadcast address");
+    begin(&c);
     set(&c, "bind", "192.0.2.77"); /* of the block for documents: nobody's */
     refused(&c, "no interface of this machine");
 }
