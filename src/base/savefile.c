@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ struct place {
     char *goal;   /* owned */
     char *folder; /* owned; never "": at least "." or "/" */
     mode_t mode;  /* of the file that will be replaced; 0: there is none */
-    bool direct;  /* no regular file, or one that is open already under another name (/dev/stdout): written in place */
+    int fd;       /* -1: to be opened by its name; else it is open already (/dev/stdout), and written as it is */
+    bool direct;  /* no regular file, or one that is open already: written in place */
 };
 
 static int savefile_fail(const char *path, const char *what, int errnum, struct err *err) {
@@ -55,34 +57,49 @@ static int place_temp(const struct place *place, char **name) {
     return -1;
 }
 
-static bool is_open_file(const char *path) {
-    static const char *const prefixes[] = {"/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/"};
+/* The descriptor that a name stands for, of this process's own; -1: the name is one of a file. */
+static int open_file(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
 
-    for (unsigned i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-        if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0) return true;
-    return false;
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    for (unsigned i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        const char *number = path + strlen(folders[i]);
+        if (strncmp(path, folders[i], strlen(folders[i])) != 0) continue;
+        size_t digits = strspn(number, "0123456789");
+        if (digits > 0 && digits < 7 && number[digits] == '\0') return atoi(number);
+    }
+    return -1;
+}
+
+bool savefile_is_stream(const char *path) {
+    struct stat st;
+    return open_file(path) >= 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
 }
 
 /* ---- what may be written ---- */
 
-static bool may_be_written(const struct stat *st, const char *path) {
-    if (S_ISFIFO(st->st_mode)) return true;
+static bool may_be_written(const struct stat *st, bool open) {
+    if (open && (S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode))) return true;
     if (!S_ISCHR(st->st_mode)) return false;
-    return st->st_rdev == makedev(1, 3) /* null */ || st->st_rdev == makedev(1, 7) /* full */ ||
-           st->st_rdev == makedev(5, 0) /* tty */ || is_open_file(path);
+    return open || st->st_rdev == makedev(1, 3) /* null */ || st->st_rdev == makedev(1, 7) /* full */ ||
+           st->st_rdev == makedev(5, 0) /* tty */;
 }
 
-/* `st` is of what would be written. */
-static int refuse_special(const char *path, const struct stat *st, struct err *err) {
+/* `st` is of what would be written. `open`: it is already, by whoever started this. */
+static int refuse_special(const char *path, const struct stat *st, bool open, struct err *err) {
     char safe[400];
 
     text_safe(safe, sizeof(safe), path, strlen(path));
     if (S_ISBLK(st->st_mode))
         return err_set(err, STATUS_USAGE, "%s: this is a block device, and no output is ever written to one", safe);
-    if (!S_ISREG(st->st_mode) && !may_be_written(st, path))
-        return err_set(err, STATUS_USAGE, "%s: this is no file: outputs go to files, pipes, /dev/stdout and /dev/null",
-                       safe);
-    return 0;
+    if (S_ISREG(st->st_mode) || may_be_written(st, open)) return 0;
+    if (S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode))
+        return err_set(err, STATUS_USAGE,
+                       "%s: this is a %s, and nobody may ever read from it: outputs go to files, /dev/stdout, /dev/fd/N "
+                       "and /dev/null", safe, S_ISFIFO(st->st_mode) ? "named pipe" : "socket");
+    return err_set(err, STATUS_USAGE, "%s: this is no file: outputs go to files, /dev/stdout, /dev/fd/N and /dev/null",
+                   safe);
 }
 
 static int refuse_foreign(const char *path, const struct savefile_rules *rules, struct err *err) {
@@ -96,21 +113,42 @@ static int refuse_foreign(const char *path, const struct savefile_rules *rules, 
                    text_safe(safe, sizeof(safe), path, strlen(path)), rules->kind);
 }
 
-static int place_find(const char *path, const struct savefile_rules *rules, struct place *place, struct err *err) {
+/* A new file in place of the link would not be where the link says, and what the link names may be meant for others. */
+static int refuse_dangling(const char *path, struct err *err) {
+    struct stat st;
+    char safe[400];
+
+    if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode)) return 0;
+    return err_set(err, STATUS_USAGE, "%s: this is a symbolic link to what does not exist: name the file itself, or remove the link",
+                   text_safe(safe, sizeof(safe), path, strlen(path)));
+}
+
+static int find_open(const char *path, struct place *place, struct err *err) {
+    struct stat st;
+    int flags = fcntl(place->fd, F_GETFL);
+
+    if (flags < 0 || fstat(place->fd, &st) != 0) return savefile_fail(path, "cannot write", errno, err);
+    if (S_ISDIR(st.st_mode)) return savefile_fail(path, "cannot write", EISDIR, err);
+    if (refuse_special(path, &st, true, err) != 0) return -1;
+    if ((flags & O_ACCMODE) == O_RDONLY) return savefile_fail(path, "cannot write", EBADF, err);
+    place->direct = true;
+    return 0;
+}
+
+static int find_named(const char *path, const struct savefile_rules *rules, struct place *place, struct err *err) {
     struct stat st;
 
-    memset(place, 0, sizeof(*place));
-    if (*path == '\0') return err_set(err, STATUS_USAGE, "the name of the file to write is empty");
     if (stat(path, &st) == 0) {
         if (S_ISDIR(st.st_mode)) return savefile_fail(path, "cannot write", EISDIR, err);
-        if (refuse_special(path, &st, err) != 0) return -1;
+        if (refuse_special(path, &st, false, err) != 0) return -1;
         if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) return savefile_fail(path, "cannot write", errno, err);
-        place->direct = !S_ISREG(st.st_mode) || is_open_file(path);
+        place->direct = !S_ISREG(st.st_mode);
         if (!place->direct && !rules->force && refuse_foreign(path, rules, err) != 0) return -1;
         place->mode = st.st_mode & 07777;
         place->goal = place->direct ? strdup(path) : realpath(path, NULL);
     } else if (errno == ENOENT) {
         if (path[strlen(path) - 1] == '/') return savefile_fail(path, "cannot write", EISDIR, err);
+        if (refuse_dangling(path, err) != 0) return -1;
         place->goal = strdup(path);
     } else {
         return savefile_fail(path, "cannot write", errno, err);
@@ -122,11 +160,15 @@ static int place_find(const char *path, const struct savefile_rules *rules, stru
         place->folder = strdup(".");
     else
         place->folder = strndup(place->goal, slash == place->goal ? 1 : (size_t)(slash - place->goal));
-    if (!place->folder) {
-        place_free(place);
-        return savefile_fail(path, "cannot write", ENOMEM, err);
-    }
-    return 0;
+    return place->folder ? 0 : savefile_fail(path, "cannot write", ENOMEM, err);
+}
+
+static int place_find(const char *path, const struct savefile_rules *rules, struct place *place, struct err *err) {
+    *place = (struct place){.fd = open_file(path)};
+    if (*path == '\0') return err_set(err, STATUS_USAGE, "the name of the file to write is empty");
+    int rc = place->fd >= 0 ? find_open(path, place, err) : find_named(path, rules, place, err);
+    if (rc != 0) place_free(place);
+    return rc;
 }
 
 static int write_all(int fd, const void *data, size_t len) {
@@ -135,6 +177,10 @@ static int write_all(int fd, const void *data, size_t len) {
     while (len > 0) {
         ssize_t n = write(fd, p, len);
         if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) { /* a pipe that its owner made so */
+            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+            continue;
+        }
         if (n < 0) return -1;
         p += n;
         len -= (size_t)n;
@@ -142,13 +188,15 @@ static int write_all(int fd, const void *data, size_t len) {
     return 0;
 }
 
-/* O_APPEND for a regular file behind /dev/stdout: what was printed to it before must stay. */
-static int write_direct(const char *path, const void *data, size_t len, struct err *err) {
-    int fd = open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+/* What is open already goes on where it is: what was printed to it before stays. A name may have come to mean something
+ * else, and opening must not wait for a reader. */
+static int write_direct(const struct place *place, const char *path, const void *data, size_t len, struct err *err) {
+    int fd = place->fd >= 0 ? fcntl(place->fd, F_DUPFD_CLOEXEC, 0)
+                            : open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
 
     if (fd < 0) return savefile_fail(path, "cannot open for writing", errno, err);
-    if (fstat(fd, &st) != 0 || refuse_special(path, &st, err) != 0) { /* the name may have come to mean something else */
+    if (place->fd < 0 && (fstat(fd, &st) != 0 || refuse_special(path, &st, false, err) != 0)) {
         close(fd);
         return -1;
     }
@@ -200,7 +248,7 @@ int savefile_write(const char *path, const struct savefile_rules *rules, const v
     struct place place;
 
     if (place_find(path, rules, &place, err) != 0) return -1;
-    int rc = place.direct ? write_direct(path, data, len, err) : write_replace(&place, path, data, len, err);
+    int rc = place.direct ? write_direct(&place, path, data, len, err) : write_replace(&place, path, data, len, err);
     place_free(&place);
     return rc;
 }

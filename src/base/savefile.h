@@ -12,7 +12,8 @@
 
 /* What a name given for an output may stand for. It is created, or replaces an earlier output of the same kind: a
  * mistyped name must not cost anybody a file. An empty file may be replaced too. Block devices, and character devices
- * that keep what is written (tapes), are never written, with force or without. */
+ * that keep what is written (tapes), are never written, with force or without; neither are named pipes and sockets, from
+ * which nobody may read, and symbolic links to what does not exist. */
 struct savefile_rules {
     bool (*ours)(const char *head, size_t n); /* does a file that begins like this hold an earlier output? NULL: none does */
     const char *kind;                         /* "samedisk result" */
@@ -20,9 +21,11 @@ struct savefile_rules {
 };
 
 /* Replaces `path` by `data` as a whole. Errors name the path and the system's words, or what stands in the way by
- * `rules` (status USAGE). If `path` is no regular file (/dev/stdout, a pipe) the data is written to it directly. */
+ * `rules` (status USAGE). What this process has open already (/dev/stdout, /dev/fd/N) and /dev/null are written directly. */
 int savefile_write(const char *path, const struct savefile_rules *rules, const void *data, size_t len,
                    struct err *err);
+/* Does what is written there twice stand there twice, as in /dev/stdout, /dev/fd/N and a terminal? */
+bool savefile_is_stream(const char *path);
 /* Can and may `path` be written? Called before a long run: the folder must be writable. Creates nothing that stays. */
 int savefile_check(const char *path, const struct savefile_rules *rules, struct err *err);
 /* Whole file into a malloc'd, NUL-terminated buffer. `max` bytes at most. A folder, a device is refused. */

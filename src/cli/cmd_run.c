@@ -89,7 +89,7 @@ static void tell_phase(const struct run *run, const struct session_progress *p) 
     if (p->pattern) text_safe(pattern, sizeof pattern, p->pattern, SIZE_MAX);
     snprintf(what, sizeof what, "%s%s%s%s%s", label, label[0] ? ": " : "", pattern, pattern[0] ? ", " : "",
              session_phase_name(p->phase));
-    phase_is(run->plan->phase, what);
+    phase_lasts(run->plan->phase, what, p->phase_ns);
 }
 
 static void on_progress(void *arg, const struct session_progress *p) {
@@ -129,6 +129,7 @@ static void on_not_filled(void *arg, unsigned target) {
 static void try_to_save(struct run *run) {
     struct err err;
     char line[1400];
+    if (run->json && output_is_stream(run->json)) return; /* once, at the end */
     bool failed = save(run, &err) != 0;
     if (failed && !run->save_failed) {
         snprintf(line, sizeof line, "the result cannot be saved: %s; the plan goes on, and it is tried again after every run; "

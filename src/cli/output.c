@@ -73,6 +73,10 @@ int output_check(const char *option, const char *path, bool force, const struct 
     return savefile_check(path, &rules, err) ? err_prefix(err, "%s", option) : 0;
 }
 
+bool output_is_stream(const char *path) {
+    return savefile_is_stream(path);
+}
+
 int output_result(const char *path, bool force, const char *text, size_t len, struct err *err) {
     struct savefile_rules rules = rules_of(force);
     return savefile_write(path, &rules, text, len, err);

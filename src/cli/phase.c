@@ -20,7 +20,7 @@ struct phase {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     char what[300]; /* "": nothing */
-    int64_t since, due;
+    int64_t since, due, known;
     bool over;
 };
 
@@ -70,16 +70,24 @@ struct phase *phase_begin(FILE *out, bool quiet) {
     return NULL;
 }
 
-void phase_is(struct phase *p, const char *what) {
+void phase_lasts(struct phase *p, const char *what, int64_t ns) {
     if (!p) return;
     pthread_mutex_lock(&p->lock);
-    if (strcmp(p->what, what ? what : "") != 0) {
+    bool other = strcmp(p->what, what ? what : "") != 0;
+    if (other) {
         snprintf(p->what, sizeof p->what, "%s", what ? what : "");
         p->since = clock_now(&p->clock);
-        p->due = p->since + FIRST;
+    }
+    if (other || p->known != ns) {
+        p->known = ns;
+        p->due = p->since + ns + FIRST;
         pthread_cond_signal(&p->changed);
     }
     pthread_mutex_unlock(&p->lock);
+}
+
+void phase_is(struct phase *p, const char *what) {
+    phase_lasts(p, what, 0);
 }
 
 void phase_end(struct phase *p) {

@@ -28,12 +28,14 @@ static void add_latencies(const struct plan *plan, char *buf, size_t len) {
     for (unsigned i = 0; i < plan->n_targets; i++) {
         const struct target *t = plan->targets[i];
         size_t at = strlen(buf);
+        uint64_t read = plan_read_ns(t);
         bool unread = t->n_members && t->member[0].facts.kind != OBJECT_NULL && t->read_ns == 0;
-        if (unread)
+        if (unread && read < (uint64_t)LATENCY_WORTH_A_WORD)
             snprintf(buf + at, len - at, "; %s: its latency is not known before there is something to read", t->label);
-        else if (t->read_ns >= LATENCY_WORTH_A_WORD)
-            snprintf(buf + at, len - at, "; %s: with the %s that a read takes", t->label,
-                     units_duration_human(took, sizeof took, (uint64_t)t->read_ns));
+        else if (read >= (uint64_t)LATENCY_WORTH_A_WORD)
+            snprintf(buf + at, len - at, "; %s: with the %s that %s takes", t->label,
+                     units_duration_human(took, sizeof took, read),
+                     t->member[0].facts.exists || !t->read_ns ? "a read" : "an answer");
     }
 }
 

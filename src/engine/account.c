@@ -165,6 +165,18 @@ void account_gap(struct worker *w, int64_t until) {
     w->counts.gap_from = from;
 }
 
+void account_standstill(struct worker *w, int64_t from, int64_t to) {
+    struct record_standstill *still = &w->counts.still;
+    if (from < w->t_window) from = w->t_window;
+    if (to > w->t_end) to = w->t_end;
+    if (to - from < STANDSTILL) return;
+    still->times++;
+    still->ns += to - from;
+    if (to - from <= still->longest_ns) return;
+    still->longest_ns = to - from;
+    still->at = from - w->t_window;
+}
+
 void account_nothing(struct worker *w, int64_t now) {
     int64_t looked = w->looked > w->quiet_since ? w->looked : w->quiet_since;
     if (now - looked > BLIND) {

@@ -16,5 +16,7 @@ void account_unsent(struct worker *w, uint64_t k, uint64_t n, int64_t until);
 void account_nothing(struct worker *w, int64_t now);
 /* Nothing has come back from w->quiet_since to `until`, although I/Os were out. What lies in the window of it counts. */
 void account_gap(struct worker *w, int64_t until);
+/* This client did not run from `from` to `to`: what lies in the window of it is in the row, and no fault of the target's. */
+void account_standstill(struct worker *w, int64_t from, int64_t to);
 
 #endif

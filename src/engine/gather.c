@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/account.h"
+
 void samples_take(struct sample *s, const struct target *t) {
     cpu_sample(&s->cpu);
     s->has_wire = t->backend->wire_ios && t->backend->wire_ios(t->handle, &s->wire_ios) == 0;
@@ -45,6 +47,10 @@ static void add_series(struct record *r, const struct worker *workers, unsigned 
     }
 }
 
+static int64_t overlap(int64_t a, int64_t a_to, int64_t b, int64_t b_to) {
+    return (a_to < b_to ? a_to : b_to) - (a > b ? a : b);
+}
+
 /* The longest of any worker's, and how many others had theirs at the same time, for most of it. */
 static void set_stall(struct record *r, const struct worker *workers, unsigned n) {
     const struct worker_counts *longest = &workers[0].counts;
@@ -53,11 +59,26 @@ static void set_stall(struct record *r, const struct worker *workers, unsigned n
     r->stall = (struct record_stall){.ns = longest->gap_ns, .at = longest->gap_from - workers[0].t_window};
     for (unsigned i = 0; i < n; i++) {
         const struct worker_counts *own = &workers[i].counts;
-        int64_t from = own->gap_from > longest->gap_from ? own->gap_from : longest->gap_from;
-        int64_t to = own->gap_from + own->gap_ns, end = longest->gap_from + longest->gap_ns;
-        r->stall.workers += (to < end ? to : end) - from > longest->gap_ns / 2;
+        r->stall.workers += overlap(own->gap_from, own->gap_from + own->gap_ns, longest->gap_from,
+                                    longest->gap_from + longest->gap_ns) > longest->gap_ns / 2;
     }
     if (!longest->gap_ns) r->stall = (struct record_stall){.ns = 0};
+}
+
+/* Time in submit is a device's, unless nobody else ran meanwhile: then the client stood still in it, too, and that nothing
+ * came back is no stall of the target's. */
+static void add_held(struct worker *w, const struct samples *s) {
+    struct worker_counts *c = &w->counts;
+    if (overlap(c->held_from, c->held_to, s->late_from, s->late_to) < STANDSTILL) return;
+    account_standstill(w, c->held_from, c->held_to);
+    if (overlap(c->held_from, c->held_to, c->gap_from, c->gap_from + c->gap_ns) > c->gap_ns / 2) c->gap_ns = 0;
+}
+
+static void set_standstill(struct record *r, struct worker *workers, unsigned n, const struct samples *s) {
+    for (unsigned i = 0; i < n; i++) {
+        add_held(&workers[i], s);
+        if (workers[i].counts.still.ns > r->standstill.ns) r->standstill = workers[i].counts.still;
+    }
 }
 
 /* As block devices and LUNs tell it. */
@@ -164,6 +185,7 @@ void gather(struct record *r, const struct run *run, struct worker *workers, uns
         r->depth_achieved = (double)area / (double)r->window_ns;
         r->depth_little = (double)(held + r->failed_ns) / (double)r->window_ns;
     }
+    set_standstill(r, workers, n, samples);
     set_stall(r, workers, n);
     r->io_align = pattern_min_align(p);
     set_physical(r, &run->target->member[0].facts.negotiated);

@@ -16,6 +16,7 @@ struct sample {
 
 struct samples {
     struct sample from, to;
+    int64_t late_from, late_to; /* the longest time by which the coordinator woke up too late */
 };
 
 void samples_take(struct sample *s, const struct target *t);

@@ -83,22 +83,49 @@ unsigned plan_runs(const struct plan *plan) {
 #define STREAM_BYTES (8u << 20)  /* of a fill, at a time */
 #define DENSE_BYTES  (16u << 20) /* of a look at all, at a time */
 
+#define NEW_ROUNDS   5u          /* to create what is not there */
+#define TCP_BEGINS   (16u << 10) /* what a new connection sends before the first answer: twice as much after each, up to ... */
+#define TCP_GROWS_TO (8u << 20)
+
+static bool is_null(const struct target *t) {
+    return t->n_members && t->member[0].facts.kind == OBJECT_NULL;
+}
+
+static bool is_there(const struct target *t) {
+    return t->n_members && t->member[0].facts.exists;
+}
+
+/* As the load meets it: with the delay that was asked for. Safety looks past that. */
+uint64_t plan_read_ns(const struct target *t) {
+    uint64_t most = 0;
+    for (unsigned m = 0; m < t->n_members; m++)
+        if (t->member[m].facts.delay_ns > most) most = t->member[m].facts.delay_ns;
+    return (uint64_t)t->read_ns + most;
+}
+
 static uint64_t reads_ns(const struct target *t, unsigned most, unsigned least) {
-    uint64_t read = (uint64_t)t->read_ns, all = most * read, limit = 2 * (uint64_t)NS_PER_SEC;
+    uint64_t read = plan_read_ns(t), all = most * read, limit = 2 * (uint64_t)NS_PER_SEC;
     return all < limit ? all : least * read > limit ? least * read : limit;
 }
 
 /* Beside ramp and window: the contexts of settling, pings and load, the reads that see whether it has settled, the drain. */
 static uint64_t between_ns(const struct pattern *p, const struct target *t) {
     /* A load that writes: the record of who writes before it, the same object after it. */
-    uint64_t ns = (pattern_writes(p) ? 5 : 3) * (uint64_t)t->attach_ns + reads_ns(t, 5, 2) + (uint64_t)t->read_ns;
+    uint64_t ns = (pattern_writes(p) ? 5 : 3) * (uint64_t)t->attach_ns + reads_ns(t, 5, 2) + plan_read_ns(t);
     return ns > (uint64_t)RUN_ALLOWANCE ? ns : (uint64_t)RUN_ALLOWANCE;
 }
 
 static uint64_t transfer_ns(const struct target *t, uint64_t bytes, uint64_t at_a_time) {
     double assumed = (double)bytes / FILL_BYTES_PER_SECOND * NS_PER_SEC;
-    double waits = (double)bytes / (double)at_a_time * (double)t->read_ns;
+    double waits = (double)bytes / (double)at_a_time * (double)plan_read_ns(t);
     return (uint64_t)(assumed > waits ? assumed : waits);
+}
+
+/* What a new connection needs to get up to speed. */
+static uint64_t slow_start_ns(const struct target *t, uint64_t bytes) {
+    uint64_t rounds = 0;
+    for (uint64_t sent = TCP_BEGINS; sent < bytes && sent < TCP_GROWS_TO; sent *= 2) rounds++;
+    return rounds * (uint64_t)t->read_ns;
 }
 
 static uint64_t one_run_ns(const struct pattern *p, const struct target *t) {
@@ -140,27 +167,26 @@ static bool fills(const struct plan *plan) {
     return false;
 }
 
-static bool is_null(const struct target *t) {
-    return t->n_members && t->member[0].facts.kind == OBJECT_NULL;
-}
-
-/* What lies on a target that exists is looked at once more right before it is written: all of it, if it is not more. */
+/* Right before it is written, what lies on it is looked at once more: all of it, if it is not more. */
 static uint64_t write_ns(const struct plan *plan, const struct target *t) {
-    uint64_t from, to, ns = 0, read = (uint64_t)t->read_ns;
+    uint64_t from, to, read = (uint64_t)t->read_ns, attach = (uint64_t)t->attach_ns;
+    if (is_null(t)) return 0;
     plan_written_range(plan, &from, &to);
-    if (t->n_members && t->member[0].facts.exists && t->member[0].facts.kind != OBJECT_NULL) {
-        /* Opened for writing, which takes as long as two contexts; roads, the record of who writes, which is read, written
-         * and, after a wait, read again, the content, and the same object after it was filled; in the end the record is
-         * taken away. */
-        ns = 10 * (uint64_t)t->attach_ns + (LOOK_ROUNDS + 20) * read;
-        if (to - from <= LOOK_MOST) ns += transfer_ns(t, to - from, DENSE_BYTES);
-    }
-    return ns + (fills(plan) && !is_null(t) ? transfer_ns(t, to - from, STREAM_BYTES) : 0);
+    uint64_t ns = t->open_ns ? (uint64_t)t->open_ns : 2 * attach, start = slow_start_ns(t, to - from);
+    /* Opened for writing, which takes as long as for reading; roads, the record of who writes, which is read, written
+     * and, after a wait, read again, the content, and the same object after it was filled; in the end the record is
+     * taken away. */
+    ns += 8 * attach + (LOOK_ROUNDS + 20) * read;
+    if (!is_there(t)) /* a hole is read as fast as answers come */
+        ns += attach + NEW_ROUNDS * read + start + (to - from) / DENSE_BYTES * read;
+    else if (to - from <= LOOK_MOST)
+        ns += start + transfer_ns(t, to - from, DENSE_BYTES);
+    return ns + (fills(plan) ? start + transfer_ns(t, to - from, STREAM_BYTES) : 0);
 }
 
 /* Samples, holes, idle latency, pings: each on a context of its own. */
 static uint64_t look_ns(const struct target *t) {
-    return 3 * (uint64_t)t->attach_ns + LOOK_ROUNDS * (uint64_t)t->read_ns + reads_ns(t, 15, 3);
+    return 3 * (uint64_t)t->attach_ns + (is_null(t) ? 0 : LOOK_ROUNDS * plan_read_ns(t)) + reads_ns(t, 15, 3);
 }
 
 uint64_t plan_prepare_ns(const struct plan *plan) {

@@ -44,6 +44,8 @@ void plan_written_range(const struct plan *plan, uint64_t *from, uint64_t *to); 
 bool plan_writes(const struct plan *plan);
 /* In the marks of what target `t` is filled with. */
 uint32_t plan_fill_tag(const struct plan *plan, unsigned t);
+/* What a read at depth 1 takes on a target, as its load will meet it; ns. */
+uint64_t plan_read_ns(const struct target *t);
 /* Runs in all rounds; what they and their preparation are expected to take, by what a context and a read took when the
  * targets were opened (target.read_ns), and at 100 MiB/s at most, which is assumed and said as such. */
 unsigned plan_runs(const struct plan *plan);

@@ -176,6 +176,12 @@ static void sample_edges(struct crew *c, int64_t now, bool last) {
     }
 }
 
+static void see_late(struct samples *s, int64_t due, int64_t now) {
+    if (now - due <= s->late_to - s->late_from) return;
+    s->late_from = due;
+    s->late_to = now;
+}
+
 /* From the open gate until every worker is over. */
 static void watch(struct crew *c) {
     struct gate *g = &c->gate;
@@ -193,7 +199,9 @@ static void watch(struct crew *c) {
         if (!c->ended && c->t_end < until) until = c->t_end;
         pthread_mutex_lock(&g->lock);
         if (g->over == c->n) continue;
+        int64_t from = clock_now(c->run->clock);
         gate_wait(g, until);
+        see_late(&c->samples, from > until ? from : until, clock_now(c->run->clock));
     }
 }
 

@@ -14,10 +14,13 @@ static void show(struct session *s) {
     if (!s->hooks->progress) return;
     p->phase_elapsed_ns = now - s->phase_began;
     if (p->run == 0) {
-        p->left_ns = (int64_t)total + (p->total_bytes && p->done_bytes < p->total_bytes && p->done_bytes
-                                           ? (int64_t)((double)p->phase_elapsed_ns / (double)p->done_bytes *
-                                                       (double)(p->total_bytes - p->done_bytes))
-                                           : 0);
+        int64_t fill = p->total_bytes && p->done_bytes < p->total_bytes && p->done_bytes
+                           ? (int64_t)((double)p->phase_elapsed_ns / (double)p->done_bytes *
+                                       (double)(p->total_bytes - p->done_bytes))
+                           : 0;
+        /* How fast it fills is only assumed before it does. */
+        int64_t look = plan_writes(s->plan) ? 0 : (int64_t)plan_prepare_ns(s->plan) - (now - s->began);
+        p->left_ns = (int64_t)total + (fill > look ? fill : look > 0 ? look : 0);
     } else {
         int64_t run = p->runs ? (int64_t)(total / p->runs) : 0,
                 rest = p->phase_ns > p->phase_elapsed_ns ? p->phase_ns - p->phase_elapsed_ns : 0;

@@ -15,6 +15,7 @@
 #define READS_TIME   (2 * NS_PER_SEC)
 #define IDLE_LEAST   3
 #define SETTLE_LEAST 2
+#define PING_TIME    (5 * NS_PER_SEC)
 
 static int compare_ns(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -60,6 +61,21 @@ int settle_idle(const struct target *t, uint64_t from, uint64_t to, uint64_t see
     return result ? err_prefix(err, "%s: idle latency", t->label) : 0;
 }
 
+/* Where nothing can be read yet, an answer of the protocol takes as long; a context is connected as this is, and asks for
+ * one thing. */
+static void look_by_ping(struct target *t) {
+    const struct member *m = &t->member[0];
+    struct pinger *pinger = NULL;
+    struct err err;
+    int64_t from = clock_now(t->clock);
+    if (!m->backend->pings || m->backend->ping_open(m->handle, &pinger, &err) != 0 || !pinger) return;
+    int64_t opened = clock_now(t->clock) - from, ns = m->backend->ping(pinger, 0, PING_TIME);
+    m->backend->ping_close(pinger);
+    if (ns <= 0) return;
+    t->read_ns = ns;
+    t->attach_ns = opened + ns;
+}
+
 void settle_first_look(struct target *t, uint64_t seed) {
     const struct member *m = &t->member[0];
     uint32_t unit = m->facts.block > READ_SIZE ? m->facts.block : READ_SIZE;
@@ -67,14 +83,19 @@ void settle_first_look(struct target *t, uint64_t seed) {
     struct rng rng;
     struct err err;
     int64_t ns, from = clock_now(t->clock);
-    if (t->lost || !m->handle || !m->facts.exists || m->facts.kind == OBJECT_NULL || m->facts.size < unit) return;
+    /* The first may wait for a connection's beginnings or a disk's sleep: of two the faster one. */
+    unsigned reads = m->facts.kind == OBJECT_NULL ? 1 : 2;
+    if (t->lost || !m->handle) return;
+    if (!m->facts.exists || m->facts.size < unit) {
+        look_by_ping(t);
+        return;
+    }
     if (blockio_open_road(m->backend, m->handle, &m->facts, t->clock, 1, unit, false,
                           blockio_first_road(m->backend, m->handle), &io, &err) != 0)
         return;
     t->attach_ns = clock_now(t->clock) - from;
     rng_seed(&rng, seed);
-    /* The first may wait for a connection's beginnings or a disk's sleep: of two the faster one. */
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < reads; i++)
         if (blockio_ping(io, rng_below(&rng, m->facts.size / unit) * unit, unit, &ns, &err) == 0 &&
             (t->read_ns == 0 || ns < t->read_ns))
             t->read_ns = ns;

@@ -22,7 +22,8 @@ struct settle {
  * STATUS_IO, and *ns is SETTLE_UNKNOWN; other errors: the target is lost. */
 int settle_idle(const struct target *t, uint64_t from, uint64_t to, uint64_t seed, int64_t *ns, struct err *err);
 /* What the plan's duration is estimated from: how long a context and a read take, into `t`. Of the first member, as it was
- * opened; does nothing where it does not exist, or cannot be read: then that is not known. */
+ * opened, without a delay that was asked for. Where it does not exist a protocol ping stands in for the read; without
+ * pings, or where it cannot be read, that stays unknown. */
 void settle_first_look(struct target *t, uint64_t seed);
 /* Waits until the median of 5 such reads (of 2 at least) is within twice `idle_ns`, at most 30 s; stops early when interrupted. With
  * SETTLE_UNKNOWN it does not wait at all. */

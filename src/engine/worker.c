@@ -192,6 +192,17 @@ static void fill(struct worker *w, int64_t now) {
     while (w->rate.due <= now && fill_one(w, w->rate.due, in_window)) rate_next(&w->rate);
 }
 
+/* A device that is stuck holds on to who submits. */
+static __attribute__((noinline, cold)) void was_held(struct worker *w, int64_t from, int64_t to) {
+    struct worker_counts *c = &w->counts;
+    if (to - from >= NS_PER_SEC) w->looked = to;
+    w->submit_from = from;
+    w->submit_to = to;
+    if (to - from <= c->held_to - c->held_from) return;
+    c->held_from = from;
+    c->held_to = to;
+}
+
 /* False when the context is lost. What is not taken stays in the batch and is stamped when it is. */
 static bool submit(struct worker *w, int64_t *now) {
     int64_t t1 = clock_now(w->clock);
@@ -199,7 +210,7 @@ static bool submit(struct worker *w, int64_t *now) {
     int n = w->backend->submit(w->context, w->batch, w->n_batch);
     int64_t t2 = clock_now(w->clock);
     *now = t2;
-    if (__builtin_expect(t2 - t1 >= NS_PER_SEC, 0)) w->looked = t2; /* a device that is stuck holds on to who submits */
+    if (__builtin_expect(t2 - t1 >= STANDSTILL, 0)) was_held(w, t1, t2);
     if (t1 >= w->t_window && t2 <= w->t_end) w->counts.submit_ns += t2 - t1;
     if (n < 0) {
         w->lost = n;
@@ -337,13 +348,13 @@ static void begin(struct worker *w) {
     w->tracks.due = w->tracks.list ? w->t_window : INT64_MAX;
 }
 
-/* This client stood still: what it is about to write to may be another object by now. */
-static __attribute__((noinline, cold)) bool confirmed(struct worker *w, int64_t stood, int64_t *now) {
+/* What it is about to write to may be another object by now. */
+static bool confirmed(struct worker *w, int64_t stood, int64_t *now) {
     const struct seal seal = seal_of_note(w->note);
     char text[sizeof(struct err) + 100];
     struct err err;
 
-    if (w->reads_only || w->backend->asks_after_standstill || clock_is_virtual(w->clock)) return true;
+    if (w->reads_only || w->backend->asks_after_standstill) return true;
     int rc = confirm_object(w->backend, w->handle, w->facts, w->clock, &seal, &err);
     *now = clock_now(w->clock);
     if (rc == 0) return true;
@@ -353,12 +364,26 @@ static __attribute__((noinline, cold)) bool confirmed(struct worker *w, int64_t 
     return false;
 }
 
+/* From one step of the loop to the next; but for a submit in which the device may have held it. */
+static void note_standstill(struct worker *w, int64_t last, int64_t now) {
+    bool held = w->submit_to > last;
+    if (clock_is_virtual(w->clock)) return;
+    if (held) account_standstill(w, last, w->submit_from);
+    account_standstill(w, held ? w->submit_to : last, now);
+}
+
+/* This client stood still, or its device held it. False when the context is lost. */
+static __attribute__((noinline, cold)) bool go_on(struct worker *w, int64_t last, int64_t *now) {
+    note_standstill(w, last, *now);
+    return *now - last < CONFIRM_STANDSTILL || clock_is_virtual(w->clock) || confirmed(w, *now - last, now);
+}
+
 void worker_loop(struct worker *w) {
     begin(w);
     clock_wait_until(w->clock, w->t_start);
     int64_t now = clock_now(w->clock), last = now;
     while (!over(w, now)) {
-        if (__builtin_expect(now - last >= CONFIRM_STANDSTILL, 0) && !confirmed(w, now - last, &now)) break;
+        if (__builtin_expect(now - last >= STANDSTILL, 0) && !go_on(w, last, &now)) break;
         last = now;
         if (__builtin_expect(now >= w->tracks.due, 0)) watch(w, now);
         fill(w, now);
@@ -369,6 +394,7 @@ void worker_loop(struct worker *w) {
         if (w->n_batch) timeout = !w->no_room ? 0 : timeout < NS_PER_MS ? timeout : NS_PER_MS;
         if (!reap(w, timeout > 0 ? timeout : 0, &now)) break;
     }
+    if (now - last >= STANDSTILL) note_standstill(w, last, now);
     end_watch(w, now);
     end_rate(w, now);
     if (w->depth.outstanding) account_gap(w, now);

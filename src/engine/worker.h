@@ -17,6 +17,9 @@
 #include "pattern/stream.h"
 #include "result/record.h"
 
+/* A worker never waits so long between two steps of its loop: if it took so long, this client stood still. */
+#define STANDSTILL (500 * NS_PER_MS)
+
 /* What the coordinator may read while the loop runs: totals since the start, stored once per batch. */
 struct worker_live {
     _Atomic uint64_t ios, bytes, lat_sum, errors;
@@ -32,6 +35,8 @@ struct worker_counts { /* what the window, the tail and the whole run add up to 
     uint64_t writes, writes_stable, flushes; /* completed well, in any phase: for the durability class */
     uint64_t ios_completed;                  /* in any phase, flushes included */
     int64_t gap_ns, gap_from;                /* the longest time without a completion while I/Os were out, in the window */
+    struct record_standstill still;          /* outside of submit */
+    int64_t held_from, held_to;              /* the longest submit, where it took STANDSTILL or more */
 };
 
 struct worker {
@@ -62,6 +67,7 @@ struct worker {
     struct kinds kinds;
     unsigned last_kind; /* of the last failure */
     struct depth depth;
+    int64_t submit_from, submit_to; /* of the last submit that took STANDSTILL or more */
     int64_t looked;      /* when nothing had come, last */
     int64_t quiet_since; /* the last completion, or the submission when nothing else was out */
     struct kv protocol;

@@ -74,6 +74,23 @@ static double cause_stall(const json_t *run, char *buf, size_t len) {
     return share;
 }
 
+/* The clock went on while nothing of this client ran: rate, mean and maximum hold that time, and not the target's. */
+static double cause_standstill(const json_t *run, char *buf, size_t len) {
+    double ns = view_number(run, "standstill/ns"), at = view_number(run, "standstill/at_ns");
+    uint64_t times = view_uint(run, "standstill/times");
+    char took[40], when[40], longest[40], more[100] = "";
+
+    if (!(ns > 0)) return 0;
+    if (times > 1)
+        snprintf(more, sizeof more, " in all, %" PRIu64 " times, the longest %s", times,
+                 figure_time(longest, sizeof longest, view_number(run, "standstill/longest_ns")));
+    snprintf(buf, len,
+             "this client stood still for %s%s (stopped, suspended or starved of CPU), from %s of the window on: the row "
+             "counts it, as a lower rate and longer latencies than the target's",
+             figure_time(took, sizeof took, ns), more, figure_time(when, sizeof when, at));
+    return ns / view_number(run, "window_ns");
+}
+
 /* ---- a cliff ---- */
 
 struct points {
@@ -83,10 +100,14 @@ struct points {
     double interval; /* ns */
 };
 
-/* A stall has a line of its own, and its intervals show nothing else. */
-static bool stalled(const json_t *run, double from, double to) {
-    double ns = view_number(run, "stall/longest_ns"), at = view_number(run, "stall/at_ns");
+static bool within(double at, double ns, double from, double to) {
     return ns >= STALL_SHORT && at < to && at + ns > from;
+}
+
+/* A stall has a line of its own, and its intervals show nothing else; so has a standstill of this client. */
+static bool stalled(const json_t *run, double from, double to) {
+    return within(view_number(run, "stall/at_ns"), view_number(run, "stall/longest_ns"), from, to) ||
+           within(view_number(run, "standstill/at_ns"), view_number(run, "standstill/longest_ns"), from, to);
 }
 
 /* Whole intervals only. */
@@ -193,6 +214,7 @@ static double cause_alignment(const json_t *run, char *buf, size_t len) {
 
 const struct cause causes[] = {
     {cause_stall, 0},
+    {cause_standstill, 0},
     {cause_cliff, 0},
     {cause_stuck_connection, 0},
     {cause_black_hole, 0},

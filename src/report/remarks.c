@@ -115,10 +115,11 @@ static double check_rate(const json_t *run, char *buf, size_t len) {
     return (double)never;
 }
 
+/* At depth 1 a worker has nothing else to send meanwhile. */
 static double check_submit(const json_t *run, char *buf, size_t len) {
     double percent = view_number(run, "submit_percent");
     char text[40];
-    if (!(percent > SUBMIT_PERCENT)) return 0;
+    if (!(percent > SUBMIT_PERCENT) || view_number(run, "depth_requested") / view_number(run, "workers") < 2) return 0;
     snprintf(buf, len, "submission blocks for %s %% of the window: the depth at the device is lower",
              figure(text, sizeof text, percent, 3));
     return percent;

@@ -79,6 +79,23 @@ static void note_finding(void *arg, const struct remark *r) {
     if (r->finding) refer(to->table, to->refs, r->text);
 }
 
+/* What was there when it was opened is no news of what is read: a fill has stored it since, or its share of holes is known
+ * and in the remarks of the rows that read. */
+static bool reads_maybe_holes(const json_t *document, const char *target) {
+    const json_t *runs = view_at(document, "runs");
+    for (size_t i = 0; target && i < json_array_size(runs); i++) {
+        const json_t *run = json_array_get(runs, i);
+        if (view_text_is(run, "target", target) && view_uint(run, "read/ios") && !view_text(run, "filled") &&
+            isnan(view_number(run, "holes")))
+            return true;
+    }
+    return false;
+}
+
+static bool is_news(const json_t *document, const json_t *target, const json_t *warning) {
+    return !view_text_is(warning, "code", "sparse") || reads_maybe_holes(document, view_text(target, "label"));
+}
+
 /* First of all: rows are printed with the numbers of their notes. */
 static void collect_notes(struct table *t) {
     const json_t *targets = view_at(t->document, "targets"), *summary = view_at(t->document, "summary");
@@ -86,7 +103,8 @@ static void collect_notes(struct table *t) {
         const json_t *target = json_array_get(targets, i), *warnings = view_at(target, "warnings");
         char text[600];
         for (size_t w = 0; !view_text(target, "lost") && w < json_array_size(warnings); w++)
-            refer(t, &t->of_target[i], safe(text, sizeof text, view_text(json_array_get(warnings, w), "text")));
+            if (is_news(t->document, target, json_array_get(warnings, w)))
+                refer(t, &t->of_target[i], safe(text, sizeof text, view_text(json_array_get(warnings, w), "text")));
     }
     for (size_t i = 0; i < json_array_size(summary); i++) {
         const json_t *row = json_array_get(summary, i);

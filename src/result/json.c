@@ -198,6 +198,17 @@ static json_t *stall(const struct record *r) {
     return fields_end(&f);
 }
 
+static json_t *standstill(const struct record *r) {
+    const struct record_standstill *s = &r->standstill;
+    if (!s->ns) return json_null();
+    struct fields f = fields_new();
+    fields_ns(&f, "ns", s->ns);
+    fields_ns(&f, "longest_ns", s->longest_ns);
+    fields_ns(&f, "at_ns", s->at);
+    fields_count(&f, "times", s->times);
+    return fields_end(&f);
+}
+
 static json_t *cpu(const struct record *r) {
     struct fields f = fields_new();
     const struct record_cpu *c = &r->cpu;
@@ -404,6 +415,7 @@ static void put_figures(struct fields *f, const struct record *r) {
     fields_put(f, "flush", flushes(&r->op[IO_FLUSH]));
     fields_put(f, "tail", tail(&r->tail));
     fields_put(f, "stall", stall(r));
+    fields_put(f, "standstill", standstill(r));
     fields_count(f, "failed", r->failed);
     fields_count(f, "failed_ns", r->failed_ns);
     fields_count(f, "failed_longest_ns", (uint64_t)r->failed_longest_ns);

@@ -66,6 +66,12 @@ struct record_stall {
     unsigned workers;        /* that had no completion for most of it; 1 of several: only that one's */
 };
 
+/* Times within the window in which this client did not run at all: of the worker that lost most by it. */
+struct record_standstill {
+    int64_t ns, longest_ns, at; /* in all; the longest, and when it began, from the window's start; ns 0: none */
+    unsigned times;
+};
+
 struct record_cpu {
     int64_t user_ns, system_ns;       /* of the process, over the window */
     int64_t host_busy_ns, host_ns;    /* of all CPUs: everything but idle and iowait; and elapsed times the CPUs. 0: unknown */
@@ -118,6 +124,7 @@ struct record {
     struct kinds errors;     /* counts by kind, ramp and tail included */
     struct record_tail tail;
     struct record_stall stall;
+    struct record_standstill standstill;
     uint64_t rate_missed;    /* due I/Os that were given up over rate_backlog */
     uint64_t rate_unsent;    /* due and not yet sent at the window's end; both count in `lat` until then */
     bool lat_lower_bound;    /* ... and are so many that its figures are lower bounds */

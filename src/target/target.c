@@ -53,6 +53,7 @@ int target_open_read(struct target *t, struct err *err) {
     if (t->n_members == 0 || t->n_members > TARGET_MEMBERS)
         return err_set(err, STATUS_USAGE, "%s: %u members; 1 to %d can be one target", t->label, t->n_members,
                        TARGET_MEMBERS);
+    int64_t from = t->clock ? clock_now(t->clock) : 0;
     for (unsigned i = 0; i < t->n_members; i++) {
         if (t->member[i].handle) continue;
         if (member_open(t, &t->member[i], OPEN_READ, 0, err) != 0) {
@@ -62,6 +63,7 @@ int target_open_read(struct target *t, struct err *err) {
         }
         opened[i] = true;
     }
+    if (t->clock) t->open_ns = clock_now(t->clock) - from;
     return 0;
 }
 

@@ -34,6 +34,7 @@ struct target {
     bool unfilled; /* is to be filled, and was not (yet, or not to the end) */
     bool filled;   /* the session has filled it */
     int64_t read_ns;   /* of a read of 4 KiB at depth 1, when it was opened; 0: unknown */
+    int64_t open_ns;   /* of opening it for reading; 0: unknown */
     int64_t attach_ns; /* of attaching and detaching a context then */
     bool silent;       /* I/Os to it were given up without an answer */
     uint64_t put_offs, put_off_ns; /* answers "not now" while it was filled and the record of who writes was made, and

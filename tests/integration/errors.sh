@@ -35,7 +35,15 @@ complains 'one label for two kinds of target' 1 'a: *one is null and one is file
 complains 'an option of another command' 1 'patterns has no option --json' patterns --json x
 complains '--json into a folder that is not there' 1 '/no/such/r.json*No such file' run null: --json /no/such/r.json
 complains '--json onto a folder' 1 "$LAB*directory" run null: --json "$LAB"
+mkfifo "$LAB/fifo"
+complains '--json onto a named pipe' 1 "$LAB/fifo: this is a named pipe" run null: --json "$LAB/fifo"
+complains '--json onto a named pipe, --dry-run' 1 "$LAB/fifo: this is a named pipe" run null: --dry-run --json "$LAB/fifo"
+ln -s nothing "$LAB/link"
+complains '--json onto a link to nothing' 1 "$LAB/link: this is a symbolic link" run null: --json "$LAB/link"
+same 'the link is there' "$(readlink "$LAB/link")" nothing
 same 'nothing was left in the current folder' "$(ls -A)" ''
+run "$SAMEDISK" run null: --rw randread --ramp_time 0 --runtime 50ms --rounds 3 -q --json /dev/stdout
+same '--json /dev/stdout: one document, at the end' "$(grep -c '"schema":"samedisk-result' "$out")" 1
 
 # ---- values ----
 

@@ -185,6 +185,7 @@ for engine in native libiscsi; do
 		kill -CONT "$it_pid"
 		finish 20
 		ended "$what: exit status 3" 3 'samedisk: i: '
+		test_that "$what: and that is said" grep -q 'this client stood still for [0-9.]* s (stopped' "$out"
 		# What libiscsi has queued it sends before it can be held back.
 		[ $engine = libiscsi ] || same "$what: not a byte of it is touched" "$(sha256sum <"$LAB/third")" "$sum"
 	fi

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Targets a long way off: 100 ms for every answer, or two seconds. The expected duration holds, the phases are said, and
-# Ctrl-C is heard at once, whatever is being waited for. By an NFS server and an iSCSI target that are slow as they are told.
+# Targets a long way off: about 100 ms for every answer, or a second. The expected duration holds, the phases are said, and
+# Ctrl-C is heard at once, whatever is being waited for. By an NFS server and an iSCSI target that are slow as they are told,
+# and by a delay that an access key adds.
 # TAP output; needs root.
 # shellcheck shell=dash disable=SC2154
 set -u
@@ -48,14 +49,20 @@ held() {
 		[ "$took" -lt $((expected * 1300 + 2000)) -a "$took" -gt $((expected * 500)) ]
 }
 
-must slow iscsid --size 64m --delay-us 100000 --store "$LAB/kept"
-held 'iSCSI at 100 ms, writing' "$iscsi" --rw randwrite --destroy a=unknown-data
+must slow iscsid --size 64m --delay-us 80000 --store "$LAB/kept"
+held 'iSCSI at 80 ms, writing' "$iscsi" --rw randwrite --destroy a=unknown-data
 test_that 'off a terminal, a phase that lasts is said' grep -qE 'for 5 s so far|looking at what lies on it, [0-9]+ %' "$err"
 over
 must slow nfsd --file f=64m --delay-us 100000 --store "$LAB/kept"
 held 'NFS at 100 ms, reading' "$nfs" --rw randread
 held 'NFS at 100 ms, writing' "$nfs" --rw randwrite --destroy a=unknown-data
 over
+
+must slow nfsd --delay-us 100000 --store "$LAB/kept"
+held 'NFS at 100 ms, a new file' "nfs://127.0.0.1/canned/new?nfsport=$port&mountport=$port" --rw randwrite --prepare none
+over
+head -c 16m /dev/urandom >"$LAB/f"
+held 'a delay of 0.5 s' "file:$LAB/f?delay=500ms" --rw randread
 
 # interrupted NAME TARGET CONDITION...
 interrupted() {
@@ -73,14 +80,14 @@ interrupted() {
 }
 since=$(it_ms)
 a_second() { [ $(($(it_ms) - since)) -gt 1000 ]; }
-must slow iscsid --size 64m --delay-us 1000000
-interrupted 'iSCSI at 2 s, Ctrl-C while it is opened' "$iscsi" a_second
-interrupted 'iSCSI at 2 s, Ctrl-C later' "$iscsi" grep -q 'for 5 s so far' "$err"
+must slow iscsid --size 64m --delay-us 800000
+interrupted 'iSCSI at 1 s, Ctrl-C while it is opened' "$iscsi" a_second
+interrupted 'iSCSI at 1 s, Ctrl-C later' "$iscsi" grep -q 'for 5 s so far' "$err"
 over
 must slow nfsd --file f=64m --delay-us 1000000
 since=$(it_ms)
-interrupted 'NFS at 2 s, Ctrl-C while it is opened' "$nfs" a_second
-interrupted 'NFS at 2 s, Ctrl-C later' "$nfs" grep -q 'for 5 s so far' "$err"
+interrupted 'NFS at 1 s, Ctrl-C while it is opened' "$nfs" a_second
+interrupted 'NFS at 1 s, Ctrl-C later' "$nfs" grep -q 'for 5 s so far' "$err"
 over
 
 it_end

@@ -289,6 +289,8 @@ static struct file *add_file(struct server *s, const char *name, uint64_t size) 
     return f;
 }
 
+#define STORE_DEFAULT (64u << 20) /* of a file that is created */
+
 /* The file that --store keeps is the first one. */
 static bool stored(const struct server *s, const struct file *f) {
     return s->store && f == s->p.file + 1;
@@ -717,7 +719,8 @@ static const char own_help[] =
     "  --file NAME=SIZE            a file that is there (any number of them; none)\n"
     "  --rtmax N, --wtmax N        largest READ and WRITE (1m)\n"
     "  --only read|write|commit    --hostile concerns only this procedure\n"
-    "The export is " EXPORT "; clients need nfsport=N and mountport=N. --store keeps the first --file.\n";
+    "The export is " EXPORT "; clients need nfsport=N and mountport=N. --store keeps the first --file, or without\n"
+    "any the first file that is created (64m at most).\n";
 
 static void add_named(struct server *s, char *text) {
     char *size = strrchr(text, '=');
@@ -758,7 +761,7 @@ int main(int argc, char **argv) {
             return 1;
     }
     if (optind < argc) die("%s: not an option; --help lists them", argv[optind]);
-    open_store(s, s->p.file[1].size);
+    open_store(s, s->p.file[1].used ? s->p.file[1].size : STORE_DEFAULT);
     start(s);
     printf("port=%u\n", s->port);
     fflush(stdout);

@@ -128,6 +128,24 @@ static void test_black_hole(void **state) {
 static const char stall[] = "{'window_ns':%lld,'workers':4,'total':{'clat_ns':{'mean':1000000}},"
                             "'stall':{'longest_ns':%lld,'at_ns':12100000000,'workers':%d}%s}";
 
+/* Of this client, not of the target: no stall, and no cliff. */
+static void test_standstill(void **state) {
+    (void)state;
+    static const char with[] = "{'window_ns':7000000000,'standstill':{'ns':%lld,'longest_ns':2500000000,'at_ns':2100000000,"
+                               "'times':%d}}";
+    says(with, 2500 * NS_PER_MS, 1);
+    assert_string_equal(said, "this client stood still for 2.50 s (stopped, suspended or starved of CPU), from 2.10 s of the "
+                              "window on: the row counts it, as a lower rate and longer latencies than the target's\n");
+    says(with, 3500 * NS_PER_MS, 2);
+    assert_non_null(strstr(said, "stood still for 3.50 s in all, 2 times, the longest 2.50 s (stopped"));
+    assert_string_equal(says("{'window_ns':7000000000,'standstill':null}"), "");
+    says("{'window_ns':12000000000,'standstill':{'ns':5500000000,'longest_ns':5500000000,'at_ns':4400000000,'times':1},"
+         "'series':{'interval_ns':1000000000,'read_ios':[100,100,100,100,40,1,1,1,1,1,100,100],"
+         "'write_ios':[0,0,0,0,0,0,0,0,0,0,0,0]}}");
+    expect("stood still");
+    assert_null(strstr(said, "the rate"));
+}
+
 static void test_stall(void **state) {
     (void)state;
     says(stall, 30 * NS_PER_SEC, 9 * NS_PER_SEC, 4, "");
@@ -219,6 +237,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_r2t),   cmocka_unit_test(test_one_path),   cmocka_unit_test(test_stuck_connection),
         cmocka_unit_test(test_loss),  cmocka_unit_test(test_black_hole), cmocka_unit_test(test_stall),
+        cmocka_unit_test(test_standstill),
         cmocka_unit_test(test_cliff), cmocka_unit_test(test_alignment),  cmocka_unit_test(test_healthy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,6 +254,14 @@ static void test_derived(void **state) {
     assert_true(view_number(j, "protocol/tcp_out_of_order_percent") == 3);
     assert_true(view_number(j, "protocol/r2t_waits_per_write") == 8 && view_number(j, "protocol/r2t_ns_per_write") == 400);
     assert_true(view_number(j, "stall/percent") == 25);
+    assert_true(json_is_null(view_at(j, "standstill")));
+    json_decref(j);
+    r->standstill = (struct record_standstill){.ns = 5, .longest_ns = 3, .at = 7, .times = 2};
+    j = saved(json_of_record(r));
+    assert_int_equal(view_uint(j, "standstill/ns"), 5);
+    assert_int_equal(view_uint(j, "standstill/longest_ns"), 3);
+    assert_int_equal(view_uint(j, "standstill/at_ns"), 7);
+    assert_int_equal(view_uint(j, "standstill/times"), 2);
     json_decref(j);
     r->n_tracks = 0;
     r->stall.ns = 0;

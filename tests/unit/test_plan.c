@@ -186,6 +186,37 @@ static void test_rounds_fit_the_time(void **state) {
     world_free(w);
 }
 
+/* What access keys add to every I/O is in the expected duration, but not where safety looks past it. */
+static void test_a_delay_that_was_asked_for_takes_its_time(void **state) {
+    (void)state;
+    struct world *w = world_new(2);
+    add_pattern(w, "a", KEYS("rw", "randread", "size", "16m", "ramp_time", "0", "runtime", "2s", "rounds", "1"));
+    for (unsigned i = 0; i < 2; i++) w->target[i].member[0].facts.delay_ns = 2 * NS_PER_SEC;
+    w->target[1].member[0].facts.kind = OBJECT_NULL; /* is not sampled */
+    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
+    assert_int_equal(plan_read_ns(&w->target[0]), 2 * NS_PER_SEC);
+    assert_int_equal(plan_run_ns(&w->plan), 2 * (2 + 2 * 2 + 2) * NS_PER_SEC);
+    assert_int_equal(plan_prepare_ns(&w->plan), (4 * 2 + 2 * 3 * 2) * NS_PER_SEC);
+    world_free(w);
+}
+
+/* To create a file over a long way, and to make sure whose it is, takes as long as for one that is there, and longer. */
+static void test_a_new_file_takes_its_round_trips(void **state) {
+    (void)state;
+    struct world *w = world_new(1);
+    add_pattern(w, "a", KEYS("rw", "randwrite", "size", "16m", "prepare", "none", "rounds", "1"));
+    assert_int_equal(plan_resolve(&w->plan, &w->err), 0);
+    w->target[0].read_ns = w->target[0].attach_ns = 200 * NS_PER_MS;
+    uint64_t there = plan_prepare_ns(&w->plan);
+    w->target[0].member[0].facts.exists = false;
+    uint64_t created = plan_prepare_ns(&w->plan);
+    assert_in_range(created, there + NS_PER_SEC, there + 2 * NS_PER_SEC);
+    w->target[0].open_ns = 3 * NS_PER_SEC; /* it is opened anew, to be written */
+    assert_int_equal(plan_prepare_ns(&w->plan), created + 3 * NS_PER_SEC - 2 * 200 * NS_PER_MS);
+    assert_in_range(plan_prepare_ns(&w->plan), 12 * NS_PER_SEC, 18 * NS_PER_SEC);
+    world_free(w);
+}
+
 static void test_written_range_covers_all_patterns(void **state) {
     (void)state;
     struct world *w = world_new(1);
@@ -348,6 +379,8 @@ int main(void) {
         cmocka_unit_test(test_no_size_and_nothing_to_take_it_from),
         cmocka_unit_test(test_time_is_the_sum_of_all_runs),
         cmocka_unit_test(test_rounds_fit_the_time),
+        cmocka_unit_test(test_a_delay_that_was_asked_for_takes_its_time),
+        cmocka_unit_test(test_a_new_file_takes_its_round_trips),
         cmocka_unit_test(test_written_range_covers_all_patterns),
         cmocka_unit_test(test_a_load_that_writes_begins_behind_the_record),
         cmocka_unit_test(test_only_loads_that_reach_the_record_keep_off_it),

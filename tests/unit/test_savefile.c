@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/savefile.h"
@@ -314,6 +316,67 @@ static void devices_are_never_written(void **state) {
     fails(savefile_write(p->other, &any, "x", 1, &err), &err, p->other, "this is no file");
 }
 
+/* Nobody may ever read from it, and opening it would wait until somebody does. */
+static void pipes_and_sockets_by_name_are_refused(void **state) {
+    static const struct savefile_rules forced = {.kind = "result", .force = true};
+    struct place *p = *state;
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    struct err err;
+    int s = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    assert_int_equal(mkfifo(p->file, 0600), 0);
+    fails(savefile_check(p->file, &forced, &err), &err, p->file, "named pipe");
+    fails(savefile_write(p->file, &forced, "x", 1, &err), &err, p->file, "named pipe");
+    assert_true(strlen(p->other) < sizeof(a.sun_path));
+    memcpy(a.sun_path, p->other, strlen(p->other));
+    assert_int_equal(bind(s, (struct sockaddr *)&a, sizeof(a)), 0);
+    fails(savefile_check(p->other, &forced, &err), &err, p->other, "socket");
+    fails(savefile_write(p->other, &forced, "x", 1, &err), &err, p->other, "socket");
+    close(s);
+}
+
+static void a_link_to_nothing_stays(void **state) {
+    struct place *p = *state;
+    struct err err;
+    struct stat st;
+
+    assert_int_equal(symlink("other", p->file), 0);
+    fails(savefile_check(p->file, &any, &err), &err, p->file, "symbolic link");
+    fails(savefile_write(p->file, &any, "x", 1, &err), &err, p->file, "symbolic link");
+    assert_int_equal(lstat(p->file, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(entries(p->dir), 1);
+}
+
+/* Only what stands for a descriptor is written as it is, and only one that was opened for that. */
+static void names_of_descriptors(void **state) {
+    struct place *p = *state;
+    struct err err;
+    char path[300], buf[8] = "";
+    int fds[2], fd = open("/dev/null", O_RDONLY);
+
+    put(p->file, "keep", 0600);
+    snprintf(path, sizeof(path), "/dev/fd/../..%s", p->file); /* /proc/self/fd/../..: /proc */
+    assert_int_equal(savefile_check(path, &any, &err), -1);
+    snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+    fails(savefile_check(path, &any, &err), &err, path, "Bad file descriptor");
+    close(fd);
+    fails(savefile_check(path, &any, &err), &err, path, "Bad file descriptor");
+    assert_true(savefile_is_stream("/dev/stdout"));
+    assert_true(savefile_is_stream("/dev/fd/1"));
+    assert_true(savefile_is_stream("/dev/null"));
+    assert_false(savefile_is_stream(p->file));
+    assert_false(savefile_is_stream("/dev/fd/../1"));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0); /* which has no name that could be opened */
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[1]);
+    assert_int_equal(savefile_check(path, &any, &err), 0);
+    assert_int_equal(savefile_write(path, &any, "data", 4, &err), 0);
+    assert_int_equal(read(fds[0], buf, sizeof(buf)), 4);
+    close(fds[0]);
+    close(fds[1]);
+    holds(p->file, "keep");
+}
+
 static void reading_is_whole_and_bounded(void **state) {
     struct place *p = *state;
     struct err err;
@@ -385,6 +448,9 @@ int main(void) {
         TEST(temporary_names_do_not_collide),
         TEST(only_what_is_ours_is_replaced),
         TEST(devices_are_never_written),
+        TEST(pipes_and_sockets_by_name_are_refused),
+        TEST(a_link_to_nothing_stays),
+        TEST(names_of_descriptors),
         TEST(long_names),
         TEST(reading_is_whole_and_bounded),
         TEST(reading_a_pipe),

@@ -341,6 +341,7 @@ static void test_notes_are_shared(void **state) {
         struct record *b = shallow(madeup_run("p", "iscsi", 1, 100, 1000000));
         a->submit_ns = NS_PER_SEC / 4;
         b->submit_ns = NS_PER_SEC / 2;
+        a->depth_requested = b->depth_requested = 2;
         madeup_add(d, a);
         madeup_add(d, b);
         char *text = table_in(d, 0, verbose);
@@ -364,6 +365,49 @@ static void test_warnings_of_a_target_are_notes(void **state) {
     assert_non_null(strstr(text, "\nx      an x [1]\n"));
     assert_non_null(strstr(text, "\n[1] it is slow\n"));
     free(text);
+}
+
+/* A worker of depth 1 has nothing to send while it submits. */
+static void test_submission_at_depth_1(void **state) {
+    (void)state;
+    for (unsigned depth = 1; depth <= 2; depth++) {
+        struct record *r;
+        struct document *d = with_run(&r);
+        r->submit_ns = NS_PER_SEC / 4;
+        r->workers = 1;
+        r->depth_requested = depth;
+        madeup_add(d, r);
+        char *text = table_of(d);
+        assert_true((strstr(text, "submission blocks") != NULL) == (depth == 2));
+        free(text);
+    }
+}
+
+/* What was sparse when it was opened concerns reads of what nobody has filled since, and whose holes are not known. */
+static void test_a_sparse_file(void **state) {
+    (void)state;
+    static const struct {
+        double holes;
+        bool filled, writes, said;
+    } cases[] = {{NAN, false, false, true}, {NAN, true, false, false}, {0, false, false, false}, {NAN, false, true, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct document *d = with_pattern("p");
+        document_target(d, json_pack("{s:s, s:n, s:[{s:s}], s:[{s:s, s:s}]}", "label", "x", "lost", "members", "summary",
+                                     "an x", "warnings", "code", "sparse", "text", "only 0 B of it"));
+        struct record *r = shallow(madeup_run("p", "x", 1, 100, 1000000));
+        r->holes = cases[i].holes;
+        r->filled.known = cases[i].filled;
+        if (cases[i].writes) {
+            r->op[IO_WRITE] = r->op[IO_READ];
+            memset(&r->op[IO_READ], 0, sizeof r->op[IO_READ]);
+            hist_init(&r->op[IO_READ].clat);
+            hist_init(&r->op[IO_READ].lat);
+        }
+        madeup_add(d, r);
+        char *text = table_of(d);
+        assert_true((strstr(text, "only 0 B of it") != NULL) == cases[i].said);
+        free(text);
+    }
 }
 
 /* Three targets and long names, in any width: whole columns or none, and never more than there is room for. */
@@ -431,6 +475,9 @@ static void test_words(void **state) {
     (void)state;
     EXPECT_WORDS(r->submit_ns = NS_PER_SEC / 4,
                  "submission blocks for 25.0 % of the window: the depth at the device is lower");
+    EXPECT_WORDS(r->standstill = ((struct record_standstill){.ns = 2 * NS_PER_SEC, .longest_ns = 2 * NS_PER_SEC, .times = 1}),
+                 "this client stood still for 2.00 s (stopped, suspended or starved of CPU), from 0 ns of the window on: the "
+                 "row counts it, as a lower rate and longer latencies than the target's");
     EXPECT_WORDS(
         (kv_uint(&r->protocol, "command_window_closed_ns", 2400 * NS_PER_MS),
          kv_gauge(&r->protocol, "command_window", 32), kv_gauge(&r->protocol, "outstanding_max", 31)),
@@ -573,6 +620,8 @@ int main(void) {
         cmocka_unit_test(test_no_noise),
         cmocka_unit_test(test_notes_are_shared),
         cmocka_unit_test(test_warnings_of_a_target_are_notes),
+        cmocka_unit_test(test_submission_at_depth_1),
+        cmocka_unit_test(test_a_sparse_file),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_the_worst_round_is_quoted),

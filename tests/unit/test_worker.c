@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <time.h>
+
 #include "engine/account.h"
 #include "engine/worker.h"
 #include "nulltarget.h"
@@ -31,8 +33,7 @@ static struct bench *bench_new(const char *url, const char *const *keys) {
     return b;
 }
 
-/* One worker of `workers`, from now on. */
-static void bench_run(struct bench *b, unsigned index, unsigned workers) {
+static void bench_on(struct bench *b, unsigned index, unsigned workers, struct clock *clock) {
     struct worker *w = &b->worker;
     const struct pattern *p = &b->pattern;
     w->backend = b->target.backend;
@@ -44,7 +45,7 @@ static void bench_run(struct bench *b, unsigned index, unsigned workers) {
     w->round = 1;
     w->index = index;
     w->workers = workers;
-    w->clock = &b->clock.clock;
+    w->clock = clock;
     w->drain_limit = 60 * NS_PER_SEC;
     w->series_interval_ns = NS_PER_SEC;
     w->n_points = 16;
@@ -54,6 +55,11 @@ static void bench_run(struct bench *b, unsigned index, unsigned workers) {
     if (worker_attach(w, &b->err) != 0) fail_msg("%s", b->err.msg);
     worker_loop(w);
     worker_detach(w);
+}
+
+/* One worker of `workers`, from now on. */
+static void bench_run(struct bench *b, unsigned index, unsigned workers) {
+    bench_on(b, index, workers, &b->clock.clock);
 }
 
 static void bench_free(struct bench *b) {
@@ -460,6 +466,57 @@ static void test_fingerprints_agree_over_targets(void **state) {
     bench_free(b);
 }
 
+/* ---- a client that stands still ---- */
+
+static const struct backend *below;
+static struct {
+    bool in_submit, over;
+    int64_t ns;
+} nap;
+
+static void sleep_once(bool in_submit) {
+    if (nap.over || nap.in_submit != in_submit) return;
+    nap.over = true;
+    nanosleep(&(struct timespec){.tv_nsec = nap.ns}, NULL);
+}
+
+static int sleepy_submit(struct context *c, struct request *const *requests, unsigned n) {
+    sleep_once(true);
+    return below->submit(c, requests, n);
+}
+
+static int sleepy_reap(struct context *c, struct completion *out, unsigned max, unsigned min, int64_t timeout) {
+    sleep_once(false);
+    return below->reap(c, out, max, min, timeout);
+}
+
+/* A thread that is stopped wakes up in its reap, long after that was to end. In submit it may be the device. */
+static void test_a_client_that_stood_still(void **state) {
+    (void)state;
+    for (unsigned in_submit = 0; in_submit < 2; in_submit++) {
+        struct clock real;
+        struct bench *b = bench_new("null:?size=64m&lat=1ms", KEYS("rw", "randread", "bs", "4k", "ramp_time", "0",
+                                                                    "runtime", "800ms"));
+        struct backend sleepy = *(below = b->target.backend);
+        struct worker *w = &b->worker;
+        sleepy.submit = sleepy_submit;
+        sleepy.reap = sleepy_reap;
+        nap.over = false;
+        nap.in_submit = in_submit;
+        nap.ns = STANDSTILL + 30 * NS_PER_MS;
+        clock_real_init(&real);
+        b->target.backend = &sleepy;
+        b->clock.t = clock_now(&real);
+        bench_on(b, 0, 1, &real);
+        assert_true(nap.over);
+        assert_int_equal(w->counts.still.times, !in_submit);
+        if (!in_submit) assert_in_range(w->counts.still.ns, nap.ns, 800 * NS_PER_MS);
+        assert_int_equal(w->counts.held_to - w->counts.held_from >= nap.ns, in_submit);
+        b->target.backend = below;
+        bench_free(b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_closed_loop),
@@ -486,6 +543,7 @@ int main(void) {
         cmocka_unit_test(test_a_lost_context_ends_the_run),
         cmocka_unit_test(test_a_loss_in_the_drain_is_seen),
         cmocka_unit_test(test_fingerprints_agree_over_targets),
+        cmocka_unit_test(test_a_client_that_stood_still),
     };
     return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
 }
