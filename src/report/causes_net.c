@@ -148,7 +148,8 @@ double cause_loss(const json_t *run, char *buf, size_t len) {
 
     /* The machine's own CPUs put segments of a loopback connection out of order, and TCP sends some of them again. */
     if (view_number(run, "protocol/tcp_path_mtu_bytes") >= LOOPBACK_MTU) return 0;
-    if (lost >= LOSS_LEAST && lost_share >= LOSS_PERCENT) {
+    bool again = lost >= LOSS_LEAST && lost_share >= LOSS_PERCENT;
+    if (again) {
         put_share(what, sizeof what, lost, view_number(run, "protocol/tcp_data_segments_out"), lost_share, "were sent again");
         bad = lost_share;
     }
@@ -159,7 +160,7 @@ double cause_loss(const json_t *run, char *buf, size_t len) {
     }
     if (bad > 0)
         snprintf(buf, len, "packets are lost%s on the way: %s; TCP slows down and waits for each: look for errors and drops at "
-                 "cards, cables and switch ports", lost >= LOSS_LEAST && lost_share >= LOSS_PERCENT ? "" : ", or overtake one another,", what);
+                 "cards, cables and switch ports", again ? "" : ", or overtake one another,", what);
     return bad;
 }
 

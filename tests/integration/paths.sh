@@ -123,7 +123,7 @@ left() {
 	[ "$status" = 0 ] || sed 's/^/# /' "$err"
 	sum="$status $(tail -c +4097 "$LAB/lun" | sha256sum)" # the first block holds who wrote, and when
 }
-printf '[d]\nrw=randwrite\nbs=16k\nsize=8m\nloops=1\niodepth=1\nramp_time=0\nrounds=1\nprepare=none\n' >one.ini
+printf '[d]\nrw=randwrite\nbs=16k\nsize=8m\nio_size=8m\niodepth=1\nramp_time=0\nrounds=1\nprepare=none\n' >one.ini
 printf '[d]\nrw=write\nbs=16k\nsize=16m\nloops=1\niodepth=16\nramp_time=0\nrounds=1\nprepare=none\n' >deep.ini
 left one.ini "$(over engine=native)"
 wanted=$sum
@@ -132,14 +132,15 @@ same 'depth 1, random: two paths, rr=1, leave the very same bytes' "$sum" "$want
 json 'and both of them had their part' same.json "${p}['path1_ios'] == ${p}['path2_ios'] == 256"
 left one.ini "$(over engine=libiscsi)"
 same 'depth 1, random: so does libiscsi' "$sum" "$wanted"
+# The load begins behind the record's block, which is one of 16k here.
 left deep.ini "$(over engine=native)"
 wanted=$sum
 left deep.ini "$(over $both rr=1)"
 same 'depth 16: every write of two paths, rr=1, lies where one session puts it' "$sum" "$wanted"
-check 'and is whole' marked 0 16777216 "$LAB/lun"
+check 'and is whole' marked 16384 16777216 "$LAB/lun"
 left deep.ini "$(over $both sessions=5 rr=3)"
 same 'depth 16: so does every write of five sessions' "$sum" "$wanted"
-check 'and is whole' marked 0 16777216 "$LAB/lun"
+check 'and is whole' marked 16384 16777216 "$LAB/lun"
 left deep.ini "$(over engine=libiscsi)"
 same 'depth 16: and every write of libiscsi' "$sum" "$wanted"
 case $wanted in '0 '*) ok 'all of it was written' ;; *) not_ok 'all of it was written' "$wanted" ;; esac
@@ -214,7 +215,7 @@ complains 'a path that is not optimized: refused' 3 \
 expect 'unless asked for; each path has its state' 0 \
 	'path1_alua_state*active/optimized*path2_alua_state*active/non-optimized*portal*is not the preferred one' \
 	"$SAMEDISK" probe "iscsi://$unit?portals=$one,$slow&nonoptimized=yes"
-start run one.ini i="iscsi://$unit?portals=$one,$slow&nonoptimized=yes&rr=1" --destroy i --rw randread --loops 0 \
+start run one.ini i="iscsi://$unit?portals=$one,$slow&nonoptimized=yes&rr=1" --destroy i --rw randread --io_size 0 \
 	--iodepth 16 --runtime 20s --json lost.json
 reach 'the load' 10 running
 lab_kill slow
@@ -228,7 +229,7 @@ told standby
 # ---- deeper than the target's command window ----
 
 canned window --window 8 --delay-us 500
-read='--rw randread --loops 0 --json window.json'
+read='--rw randread --io_size 0 --json window.json'
 # shellcheck disable=SC2086
 run "$SAMEDISK" run one.ini i="iscsi://127.0.0.1:$port/$iqn/0" $read --iodepth 32 --runtime 500ms
 words="iodepth 32 is beyond the target's command window of 8: it was shut for [0-9.]* % of the time, and [89] commands"
@@ -245,7 +246,7 @@ told window
 
 for mode in busy task-set-full unit-attention; do
 	canned $mode --hostile $mode --every 20
-	run "$SAMEDISK" run one.ini i="iscsi://127.0.0.1:$port/$iqn/0?sessions=2&rr=7" --rw randread --loops 0 --io_size 8m \
+	run "$SAMEDISK" run one.ini i="iscsi://127.0.0.1:$port/$iqn/0?sessions=2&rr=7" --rw randread --io_size 8m \
 		--iodepth 8 \
 		--json busy.json -q
 	told $mode
@@ -283,7 +284,7 @@ seen() {
 		done)
 	it_judge "$name" "$why" "$keys"
 }
-w='--rw write --bs 1m --iodepth 4'
+w='--rw write --bs 1m --iodepth 4 --io_size 16m'
 seen 'defaults: 64k with the command, 256k unasked, the rest by one R2T' '' "$w" immediate=1048576 \
 	unsolicited=3145728 r2ts=16 data_outs=240 longest=65536
 seen 'immediate_data=no' '?immediate_data=no' "$w" immediate=0 unsolicited=4194304 r2ts=16
@@ -293,7 +294,7 @@ seen 'both: all is asked for' '?immediate_data=no&initial_r2t=yes' "$w" immediat
 seen 'first_burst=128k' '?first_burst=128k' "$w" immediate=1048576 unsolicited=1048576 r2ts=16
 seen 'max_burst=128k' '?max_burst=128k' "$w" immediate=1048576 unsolicited=1048576 r2ts=112 r2ts_at_once=1
 seen 'max_outstanding_r2t=4' '?max_burst=128k&max_outstanding_r2t=4' "$w" r2ts=112 r2ts_at_once=4
-r='--rw read --bs 64k --iodepth 4'
+r='--rw read --bs 64k --iodepth 4 --io_size 16m'
 seen 'max_recv is 1m: a read of 64k comes in one PDU' '' "$r" data_ins=256 digests=0
 seen 'max_recv=8k: in eight' '?max_recv=8k' "$r" data_ins=2048
 seen 'header_digest=crc32c' '?header_digest=crc32c&sessions=2' "$r" data_ins=256

@@ -234,7 +234,8 @@ static void a_file_that_is_served(void **state) {
 
     FILE_TEXT(b, "x", "lun 0");
     FILE_TEXT(b, "x", "namespace");
-    snprintf(text, sizeof(text), "Status: ACTIVATED  SectorSize: 512\n        TCM FILEIO ID: 0        File: %s/lun 0  Size: 1  Mode: O_DSYNC\n",
+    snprintf(text, sizeof(text), "Status: ACTIVATED  SectorSize: 512\n        TCM FILEIO ID: 0        File: %s/lun 0  Size: 1  "
+             "Mode: O_DSYNC\n",
              b->root);
     FILE_TEXT(b, text, "sys/kernel/config/target/core/fileio_0/one/info");
     FILE_TEXT(b, "4\n", "sys/kernel/config/target/core/fileio_0/hba_info");
