@@ -60,7 +60,7 @@ after() {
 
 # killed NAME LABEL RUNS: in its first run, after so many others. Turns: nfs iscsi fc, iscsi fc nfs.
 killed() {
-	start run random.ini --json r.json --runtime 1s --rounds 2 nfs="$NFS" iscsi="$ISCSI" fc="$BLOCK"
+	start run random.ini --json r.json --runtime 2s --rounds 2 nfs="$NFS" iscsi="$ISCSI" fc="$BLOCK"
 	reach "$1 is killed" 20 finished "$3" && reach "$1 is killed" 5 running || return
 	lab_kill "$1"
 	finish 15
