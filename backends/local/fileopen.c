@@ -404,6 +404,9 @@ int file_remove(struct handle *h, struct err *err) {
         return err_set(err, STATUS_TARGET, "%s: not removed: %s", safe, strerrordesc_np(errno));
     if (!same_file(h, &st))
         return err_set(err, STATUS_TARGET, "%s: not removed: it is another file by now", safe);
+    if (h->size && (uint64_t)st.st_size > h->size)
+        return err_set(err, STATUS_TARGET, "%s: not removed: it has grown from %llu to %llu bytes, and what somebody has added to it "
+                       "is not of this program", safe, (unsigned long long)h->size, (unsigned long long)st.st_size);
     if (unlinkat(h->dir, h->name, 0) < 0)
         return err_set(err, STATUS_TARGET, "%s: not removed: %s", safe, strerrordesc_np(errno));
     h->created = false;

@@ -35,6 +35,9 @@ static int is_own(struct nfsbe_conn *conn, const struct handle *h, struct err *e
     if (status == 0 && attr.nlink == 0) return gone(err, h, "no name leads to it");
     if (status > 0) return nfsbe_refused(err, conn, (unsigned)status, h->where);
     if (status < 0) return -1;
+    if (h->exists && attr.size > h->size)
+        return err_set(err, STATUS_TARGET, "%s has grown from %llu to %llu bytes: what somebody has added to it is not of this "
+                       "program: left alone", h->where, (unsigned long long)h->size, (unsigned long long)attr.size);
     if (attr.fsid == h->fsid && attr.fileid == h->fileid) return 0;
     return err_set(err, STATUS_TARGET, "%s: its file handle stands for another file by now: left alone", h->where);
 }

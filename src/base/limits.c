@@ -68,7 +68,8 @@ static void add_limit(struct err *err, const char *what, int resource, unsigned 
 bool limits_blame(struct err *err) {
     const char *msg = err->msg;
     if (strstr(msg, "(this client is short of")) return true;
-    if (strstr(msg, strerrordesc_np(EMFILE)) || strstr(msg, strerrordesc_np(ENFILE)))
+    if (strstr(msg, strerrordesc_np(EMFILE)) || strstr(msg, strerrordesc_np(ENFILE)) ||
+        strstr(msg, "Failed to open socket")) /* libnfs, which says no more */
         add_limit(err, "open files", RLIMIT_NOFILE, 1, "ulimit -n");
     else if (says(msg, "io_setup ", EAGAIN)) {
         size_t n = strlen(msg);

@@ -322,6 +322,11 @@ static int no_target(struct run_plan *r, struct err *err) {
     dirs_of_patterns(dirs);
     for (size_t i = 0; i < r->words.n_patterns; i++)
         if (load_word(r, r->words.pattern[i], dirs, err)) return -1;
+    const char *json = r->args->options.json;
+    char shown[200];
+    if (json && (strchr(json, ':') || strchr(json, '/')))
+        return err_set(err, STATUS_USAGE, "no target: --json took %s as the name of its file; --json FILE TARGET is needed",
+                       text_safe(shown, sizeof shown, json, strlen(json)));
     return err_set(err, STATUS_USAGE,
                    "no target: add nfs://HOST/EXPORT/PATH, iscsi://HOST/IQN/LUN, /dev/NAME or /PATH "
                    "(samedisk --help)");

@@ -24,7 +24,7 @@ static void show(struct session *s) {
     } else {
         int64_t run = p->runs ? (int64_t)(total / p->runs) : 0,
                 rest = p->phase_ns > p->phase_elapsed_ns ? p->phase_ns - p->phase_elapsed_ns : 0;
-        p->left_ns = run * (int64_t)(p->runs - p->run) + (p->phase == PHASE_WINDOW ? rest : run);
+        p->left_ns = run * (int64_t)(p->runs - p->run) + (p->phase == PHASE_WINDOW ? rest : p->phase == PHASE_DRAIN ? 0 : run);
     }
     s->hooks->progress(s->hooks->arg, p);
 }

@@ -18,7 +18,6 @@
 #include "result/view.h"
 
 #define REMARK_MAX 700
-
 #define SUBMIT_PERCENT 20   /* of the window inside submit: the depth at the device is lower than asked */
 #define DEPTH_REACHED  0.8  /* of the depth that was asked for */
 #define CPU_PERCENT    90   /* of a core per worker, or of the host */
@@ -262,6 +261,7 @@ static double check_wire(const json_t *run, char *buf, size_t len) {
         return fabs(log(per_io));
     }
     if (parts_explain(run, per_io) || flushes_explain(run, per_io)) return 0;
+    if (per_io < 1 && view_number(run, "holes") > 0) return 0; /* these have a line */
     snprintf(buf, len, "%s requests on the wire per I/O: %s", figure(text, sizeof text, per_io, 3),
              per_io < 1 ? "merged on the way" : "split on the way, or others use it too");
     return fabs(log(per_io));
@@ -271,7 +271,7 @@ static double check_wire(const json_t *run, char *buf, size_t len) {
 static double check_page_cache(const json_t *run, char *buf, size_t len) {
     double per_io = view_number(run, "protocol/wire_ios_per_io");
     char text[40];
-    if (json_is_object(view_at(run, "wire")) || !(1 - per_io > WIRE_OFF)) return 0;
+    if (json_is_object(view_at(run, "wire")) || !(1 - per_io > WIRE_OFF) || view_number(run, "holes") > 0) return 0;
     snprintf(buf, len, "the client's page cache took the I/Os: %s requests reached the device per I/O",
              figure(text, sizeof text, per_io, 3));
     return 1 - per_io;

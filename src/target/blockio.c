@@ -59,6 +59,15 @@ bool blockio_gave_up(const struct blockio *b) {
     return why && strcmp(why->name, "LUN unknown") == 0;
 }
 
+/* A connection that stands, and has answered all the small questions of opening, but brings no data. */
+static void hint_size(const struct blockio *b, const struct job *job) {
+    size_t n = strlen(job->err->msg);
+
+    if (!b->backend->pings || b->came || job->op != IO_READ || !strstr(job->err->msg, "timeout") || strstr(job->err->msg, "MTU")) return;
+    snprintf(job->err->msg + n, sizeof(job->err->msg) - n, "; small answers came, the data of a read did not: packets of full size "
+             "may be lost on the way (compare the MTU of both ends and of all between)");
+}
+
 static void job_lost(struct blockio *b, struct job *job, int error) {
     const struct kind *why = why_lost(b);
     b->lost = true;
@@ -146,6 +155,7 @@ static void complete(struct blockio *b, struct job *job, const struct completion
         const char *name = strerror((int)-c->result), *text = NULL;
         if (c->kind < b->kinds.n) name = b->kinds.kind[c->kind].name, text = b->kinds.kind[c->kind].text;
         job_fail(job, STATUS_IO, piece, name, text);
+        hint_size(b, job);
     } else if (job->op != IO_FLUSH && c->result != (int64_t)r->len) {
         if (continue_piece(b, job, r, c->result)) return;
         char text[96];
@@ -155,6 +165,7 @@ static void complete(struct blockio *b, struct job *job, const struct completion
         int stop = job->see(job, piece->offset, job->op == IO_FLUSH ? NULL : blockio_buffer(b, r->slot), piece->len);
         if (stop) job->stop = stop;
     }
+    b->came = b->came || (c->result > 0 && job->op == IO_READ);
     give_back(b, r);
 }
 
@@ -176,7 +187,9 @@ static void see_loss(struct blockio *b, struct job *job) {
     const struct kind *why = why_lost(b);
     b->lost = true;
     job->err->status = STATUS_TARGET;
-    if (why) err_set(job->err, STATUS_TARGET, "%s: %s: %s", op_words(job->op), why->name, why->text);
+    if (!why) return;
+    err_set(job->err, STATUS_TARGET, "%s: %s: %s", op_words(job->op), why->name, why->text);
+    hint_size(b, job);
 }
 
 /* Somebody wants the end. True: what is out has been waited for long enough; detach will fetch it. */

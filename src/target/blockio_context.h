@@ -32,6 +32,7 @@ struct blockio {
     const struct facts *facts;
     struct seal seal;
     bool lost;
+    bool came; /* a read has brought data */
     struct kinds kinds;
 };
 

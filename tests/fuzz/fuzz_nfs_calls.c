@@ -24,6 +24,12 @@ static void require(int promise) {
     if (!promise) abort();
 }
 
+struct nfsbe_server nfsbe_server_share(const struct nfsbe_server *server, int64_t ns) {
+    struct nfsbe_server share = *server;
+    share.timeout = ns;
+    return share;
+}
+
 void nfsbe_conn_begin(struct nfsbe_conn *conn, uint32_t procedure, struct xdr_out *args) {
     (void)procedure;
     *args = (struct xdr_out){ .at = conn->out, .end = conn->out + sizeof conn->out };
