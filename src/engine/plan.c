@@ -273,7 +273,7 @@ static int resolve_size(const struct plan *plan, struct pattern *p, struct err *
 /* The record of who writes tells an object from another that bears its names, as long as the load does not write it, too.
  * So the load begins behind it, by whole steps, on all targets alike; in a range that has too few of them, it does not. */
 static void keep_record(const struct plan *plan, struct pattern *p) {
-    uint64_t from, to, step = pattern_step(p), least = pattern_sequential(p) ? step * p->numjobs : pattern_max_io(p);
+    uint64_t from, to, step = pattern_step(p);
     struct err err;
 
     p->kept = 0;
@@ -281,7 +281,7 @@ static void keep_record(const struct plan *plan, struct pattern *p) {
     uint64_t end = (from + MARK_STEP - 1) / MARK_STEP * MARK_STEP + MARK_STEP;
     if (!pattern_writes(p) || p->offset >= end) return;
     uint64_t kept = (end - p->offset + step - 1) / step * step;
-    if (kept > p->size / KEPT_SHARE || p->size - kept < least) return;
+    if (kept > p->size / KEPT_SHARE || p->size - kept < plan_least_size(p)) return;
     p->kept = kept;
     if (plan_check_stream(p, &err) != 0) p->kept = 0;
 }

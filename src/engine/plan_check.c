@@ -22,7 +22,7 @@ static const char *amount(char *buf, size_t len, uint64_t bytes) {
     return buf;
 }
 
-static uint64_t least_size(const struct pattern *p) {
+uint64_t plan_least_size(const struct pattern *p) {
     return pattern_sequential(p) ? pattern_step(p) * p->numjobs : pattern_max_io(p);
 }
 
@@ -31,7 +31,7 @@ static const struct pattern *needs_more(const struct plan *plan, uint64_t size) 
     const struct pattern *most = NULL;
     for (size_t i = 0; i < plan->patterns.n; i++) {
         const struct pattern *p = &plan->patterns.pattern[i];
-        if (least_size(p) > size && (!most || least_size(p) > least_size(most))) most = p;
+        if (plan_least_size(p) > size && (!most || plan_least_size(p) > plan_least_size(most))) most = p;
     }
     return most;
 }
@@ -39,7 +39,7 @@ static const struct pattern *needs_more(const struct plan *plan, uint64_t size) 
 /* What would do. */
 static const char *smaller_size(const struct plan *plan, const struct pattern *p, uint64_t size, char *buf, size_t len) {
     char most[40], block[40], name[80];
-    uint64_t evict = p->cache == CACHE_COLD ? p->evict : 0, least = least_size(p);
+    uint64_t evict = p->cache == CACHE_COLD ? p->evict : 0, least = plan_least_size(p);
     if (size < least) {
         snprintf(buf, len, "no smaller --size helps, as it takes at least %s: use smaller blocks (--bs) or a larger target",
                  amount(block, sizeof block, least));
@@ -55,7 +55,7 @@ static const char *smaller_size(const struct plan *plan, const struct pattern *p
     if (other)
         snprintf(buf, len, "no smaller --size helps, as '%s' takes at least %s: leave it out (--only GLOB), use smaller blocks "
                  "(--bs) or a larger target", text_safe(name, sizeof name, other->name, SIZE_MAX),
-                 amount(block, sizeof block, least_size(other)));
+                 amount(block, sizeof block, plan_least_size(other)));
     else
         snprintf(buf, len, "give a smaller --size, at most %s", units_size(most, sizeof most, rest));
     return buf;

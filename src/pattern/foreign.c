@@ -24,6 +24,10 @@ struct foreign_key {
 #define FOREIGN_RANGE  "a range hides which sizes were used; name them with bssplit=SIZE/PERCENT:SIZE/PERCENT"
 #define FOREIGN_DEPTH  "every slot that comes free is used at once, so that the depth is what iodepth= says"
 #define FOREIGN_STEADY "the window is as long as runtime= says, so that all targets are measured equally long"
+#define FOREIGN_OUTPUT "--json FILE keeps the result, and the table goes to the standard output"
+#define FOREIGN_PARSED "--json FILE keeps the result, for programs"
+#define FOREIGN_ETA    "progress is shown on a terminal; --quiet says nothing"
+#define FOREIGN_PLAN   "--dry-run shows the plan"
 #define FOREIGN_LOGS   "the series of every run is in the result"
 #define FOREIGN_DATA                                                                                                   \
     "every write carries new data; it is random unless buffer_compress_percentage=, dedupe_percentage= or "            \
@@ -46,15 +50,15 @@ static const struct foreign_key foreign_keys[] = {
      "random offsets are uniform; a skewed load needs its own generator"},
     {"refill_buffers", "*", FOREIGN_DATA, NULL},
     {"scramble_buffers", "*", FOREIGN_DATA, NULL},
-    {"output", NULL, NULL, "--json FILE keeps the result, and the table goes to the standard output"},
-    {"output_format", NULL, NULL, "--json FILE keeps the result, and the table goes to the standard output"},
-    {"eta", "*", "progress is shown on a terminal; --quiet says nothing", NULL},
-    {"eta_*", "*", "progress is shown on a terminal; --quiet says nothing", NULL},
+    {"output", NULL, NULL, FOREIGN_OUTPUT},
+    {"output_format", NULL, NULL, FOREIGN_OUTPUT},
+    {"eta", "*", FOREIGN_ETA, NULL},
+    {"eta_*", "*", FOREIGN_ETA, NULL},
     {"status_interval", "*", "progress is shown on a terminal, and each run leaves its line", NULL},
-    {"minimal", NULL, NULL, "--json FILE keeps the result, for programs"},
-    {"terse_version", NULL, NULL, "--json FILE keeps the result, for programs"},
-    {"showcmd", NULL, NULL, "--dry-run shows the plan"},
-    {"parse_only", NULL, NULL, "--dry-run shows the plan"},
+    {"minimal", NULL, NULL, FOREIGN_PARSED},
+    {"terse_version", NULL, NULL, FOREIGN_PARSED},
+    {"showcmd", NULL, NULL, FOREIGN_PLAN},
+    {"parse_only", NULL, NULL, FOREIGN_PLAN},
     {"section", NULL, NULL, "--only PATTERN takes some of a file's patterns"},
     {"debug", NULL, NULL, "--verbose says more"},
     {"log_avg_msec", "*", FOREIGN_LOGS, NULL},

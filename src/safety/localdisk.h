@@ -16,8 +16,8 @@ struct localdisk;
 int localdisk_scan(const char *sysfs, const char *proc, struct localdisk **out, struct err *err);
 void localdisk_free(struct localdisk *l);
 /* Is the object (or a part of it, or the whole it is part of) mounted, held, swap, served as a LUN, or behind a loop
- * device? `why` then
- * says by what. If not, `note` names the local devices that are the same object ("" if there are none). */
+ * device? `why` then says by what. If not, `note` names the local devices that are the same object ("" if there are
+ * none). */
 bool localdisk_in_use(const struct localdisk *l, const struct facts *facts, char *why, size_t why_len, char *note,
                       size_t note_len);
 /* Does a loop device stand on the file `path`, or is it swap? `why` then says which. False also for what is no regular
